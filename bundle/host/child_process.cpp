@@ -102,7 +102,8 @@ RunningChild::RunningChild(const Child& child, int input, int output, int errors
                         .kin = contained_ ? Kin::Session : Kin::Ours,
                         .of_login = child.of_login,
                         .no_new_privileges = contained_,
-                        .no_core = true});
+                        .no_core = true,
+                        .largest_file = child.largest_file});
   if (pid_ < 0) throw_errno("a program cannot be started", child.arguments.at(0));
 }
 

@@ -156,6 +156,8 @@ int execute(Prepared& prepared) {
   close_others_on_exec(start.kept);
   const rlimit no_core = {0, 0};
   if (start.no_core) ::setrlimit(RLIMIT_CORE, &no_core);
+  const rlimit files = {start.largest_file, start.largest_file};
+  if (start.largest_file > 0) ::setrlimit(RLIMIT_FSIZE, &files);
   if (start.no_new_privileges) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) give_up(prepared, errno, 126);
   reset_signals();

@@ -66,7 +66,8 @@ class Apt {
   ProcessResult run(std::vector<std::string> command) const {
     return run_process(
         command,
-        {{"APT_CONFIG", (scratch_ / "apt.conf").string()}, {"LC_ALL", "C"}, {"DEBIAN_FRONTEND", "noninteractive"}});
+        {{"APT_CONFIG", (scratch_ / "apt.conf").string()}, {"LC_ALL", "C"}, {"DEBIAN_FRONTEND", "noninteractive"}},
+        kLargestIndex);
   }
 
  private:
@@ -98,6 +99,7 @@ void update(const Apt& apt, const JobApt& job) {
   throw Error(ErrorCode::Network,
               {.what = "apt cannot read the lists of packages of this suite",
                .where = job.suite.empty() ? "[apt] sources" : job.suite,
+               .expected = "lists of at most 1 GiB each, signed by a key that apt has",
                .got = result.err,
                .next = "correct [apt] suite and sources, or check network, proxy (https_proxy) and the archive's key"});
 }

@@ -47,7 +47,7 @@ fs::path require_program(const std::string& name) {
 }
 
 ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                         bool of_login, const std::vector<int>& kept) {
+                         bool of_login, const std::vector<int>& kept, std::uint64_t largest_file = 0) {
   bundle::Child child{.arguments = argv,
                       .environment = {},
                       .contained = false,
@@ -55,7 +55,8 @@ ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<st
                       .keep_output = kMostOutput,
                       .keep_errors = kMostOutput,
                       .of_login = of_login,
-                      .kept = kept};
+                      .kept = kept,
+                      .largest_file = largest_file};
   for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
   child.arguments.front() = require_program(argv.front()).string();
   bundle::ChildEnd end = bundle::run_child(child);
@@ -77,10 +78,11 @@ std::map<std::string, std::string> passed_environment() {
   return passed;
 }
 
-ProcessResult run_process(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {
+ProcessResult run_process(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
+                          std::uint64_t largest_file) {
   std::map<std::string, std::string> all = environment;
   all.merge(passed_environment());
-  return run_to_end(argv, all, true, {});
+  return run_to_end(argv, all, true, {}, largest_file);
 }
 
 ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,

@@ -2,6 +2,7 @@
 // Runs another program (uv, patchelf, the interpreter that is asked about itself) without a shell in between.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -22,8 +23,12 @@ std::map<std::string, std::string> passed_environment();
 
 // Waits for the program and keeps what it printed. It gets passed_environment() and `environment`, which wins. A name
 // without '/' is looked up in PATH. Throws Missing when there is no such program, Io when it prints 64 MiB or more.
+// `largest_file`: bytes of a file that it may write, where a server chooses what it writes; 0: no limit of ours.
 ProcessResult run_process(const std::vector<std::string>& argv,
-                          const std::map<std::string, std::string>& environment = {});
+                          const std::map<std::string, std::string>& environment = {}, std::uint64_t largest_file = 0);
+
+// Of an index of packages, unpacked too: more than any distribution has.
+inline constexpr std::uint64_t kLargestIndex = std::uint64_t{1} << 30;
 
 // The same, but a result other than 0 throws Io with the end of what it printed; returns its standard output.
 std::string run_checked(const std::vector<std::string>& argv,

@@ -151,6 +151,16 @@ std::optional<std::vector<Digest>> listed_manifests(std::string_view text, const
   return found;
 }
 
+std::uint64_t largest_blob(std::string_view text, const std::string& where) {
+  const Json manifest = parse_manifest(text, where);
+  std::uint64_t largest = 0;
+  if (const auto config = manifest.find("config"); config != manifest.end()) largest = descriptor(*config, where).size;
+  const Json& layers = list_of(manifest, "layers", where);
+  if (layers.size() > bundle::kMaxImageBlobs) refuse_image(where, "it has more than 1000 layers");
+  for (const Json& layer : layers) largest = std::max(largest, descriptor(layer, where).size);
+  return largest;
+}
+
 ImageLayout read_image_layout(const fs::path& folder, const ImagePlatform& platform, const std::string& where,
                               const BlobDigest& digest) {
   const std::string text = bundle::read_text(folder / "manifest.json", bundle::kMaxImageManifest);

@@ -3,6 +3,7 @@
 // bounded before it is read, each digest is computed here, and names on disk are made of digests alone.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -25,6 +26,9 @@ ImagePlatform image_platform(const std::string& arch);
 // The manifests for the platform in a list of platforms; nothing when `manifest` is no list. Throws Format.
 std::optional<std::vector<bundle::Digest>> listed_manifests(std::string_view manifest, const ImagePlatform& platform,
                                                             const std::string& where);
+
+// The size of the largest blob that a manifest names; 0 of a list. Throws Format.
+std::uint64_t largest_blob(std::string_view manifest, const std::string& where);
 
 // An image's manifest as it is in a folder of skopeo's (`dir:`): manifest.json, and each blob under its digest.
 struct ImageLayout {

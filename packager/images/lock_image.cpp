@@ -37,9 +37,9 @@ std::map<std::string, std::string> skopeo_variables() {
   return variables;
 }
 
-std::string run_skopeo(const ImageSpec& spec, std::vector<std::string> arguments) {
+std::string run_skopeo(const ImageSpec& spec, std::vector<std::string> arguments, std::uint64_t largest_file = 0) {
   arguments.insert(arguments.begin(), "skopeo");
-  ProcessResult result = run_process(arguments, skopeo_variables());
+  ProcessResult result = run_process(arguments, skopeo_variables(), largest_file);
   if (result.exit_code == 0) return std::move(result.out);
   throw Error(ErrorCode::Network,
               {.what = "skopeo cannot fetch an image",
@@ -74,6 +74,34 @@ std::string pinned_reference(const std::string& source, const Digest& digest) {
   return place + "@sha256:" + digest.hex();
 }
 
+// What skopeo may write in one file: a registry can send more of a layer than its manifest says, without an end, and
+// skopeo compares digests only behind it. 0 for a source on this machine.
+std::uint64_t largest_of(const ImageSpec& spec, const std::string& top, const std::string& reference,
+                         const std::optional<std::vector<Digest>>& listed) {
+  if (reference.empty()) return 0;
+  std::uint64_t largest = listed ? 0 : largest_blob(top, spec.source);
+  const std::string place = reference.substr(0, reference.find('@'));
+  for (const Digest& digest : listed.value_or(std::vector<Digest>{})) {
+    const std::string manifest =
+        run_skopeo(spec, {"inspect", "--raw", std::string(kDockerTransport) + place + "@sha256:" + digest.hex()});
+    if (bundle::sha256(bundle::as_bytes(manifest)) == digest)
+      largest = std::max(largest, largest_blob(manifest, spec.source));
+  }
+  return std::max<std::uint64_t>(largest, bundle::kMaxImageManifest) + 1;
+}
+
+[[noreturn]] void refuse_failed_copy(const ImageSpec& spec, const fs::path& folder, std::uint64_t largest,
+                                     const Error& error) {
+  std::error_code none;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, none))
+    if (largest > 0 && file.is_regular_file(none) && file.file_size(none) >= largest)
+      throw Error(ErrorCode::Digest, {.what = "a registry sends more of a blob than the image's manifest says",
+                                      .where = spec.source,
+                                      .expected = fmt::format("less than {} bytes", largest),
+                                      .next = "do not use this registry; tell its owner"});
+  throw error;
+}
+
 void adopt_blob(const fs::path& file, const Digest& digest, const Cache& cache) {
   if (!cache.contains(digest)) cache.adopt(file, digest);  // `create` checks what is there
 }
@@ -91,8 +119,15 @@ LockedImage lock_one(const JobImage& job, const ImagePlatform& platform, const C
   const std::string pinned = reference.empty() ? spec.source : std::string(kDockerTransport) + reference;
   const bundle::ScratchFolder scratch("image", cache.scratch());
   const fs::path folder = scratch / "layout";
-  run_skopeo(spec, {"--override-os", "linux", "--override-arch", platform.architecture, "copy", "--quiet",
-                    "--preserve-digests", "--remove-signatures", pinned, "dir:" + folder.string()});
+  const std::uint64_t largest = largest_of(spec, top, reference, listed);
+  try {
+    run_skopeo(spec,
+               {"--override-os", "linux", "--override-arch", platform.architecture, "copy", "--quiet",
+                "--preserve-digests", "--remove-signatures", pinned, "dir:" + folder.string()},
+               largest);
+  } catch (const Error& error) {
+    refuse_failed_copy(spec, folder, largest, error);
+  }
   const KnownChunks known(cache);
   ImageLayout layout =
       read_image_layout(folder, platform, spec.source, [&](const fs::path& blob) { return known.learn(blob); });

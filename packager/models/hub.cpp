@@ -20,6 +20,7 @@ using bundle::Json;
 namespace {
 
 constexpr std::uint64_t kMaxAnswer = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 53;
 constexpr std::size_t kMaxListed = 1'000'000;
 constexpr std::size_t kMaxPages = 10'000;
 
@@ -52,7 +53,8 @@ std::string text_of(const Json& object, const char* key, const std::string& wher
 
 std::uint64_t size_of(const Json& object, const char* key, const std::string& where) {
   const Json& value = member(object, key, where);
-  if (!value.is_number_unsigned()) refuse(where, std::string("its '") + key + "' is not a size");
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxSize)  // a lock could not say it
+    refuse(where, std::string("its '") + key + "' is not a size");
   return value.get<std::uint64_t>();
 }
 

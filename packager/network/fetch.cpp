@@ -108,7 +108,7 @@ void check_space(const std::vector<const Download*>& downloads, const Cache& cac
 // Attempts until the file is in the cache, or until `options.attempts` in a row brought nothing.
 void bring(const Download& download, const Cache& cache, bundle::Progress& progress, const FetchOptions& options,
            const StopCheck& check) {
-  Transfer transfer(download, cache, progress, options.logins);
+  Transfer transfer(download, cache, progress, options);
   for (int failures = 0;;) {
     const std::string reason = transfer.attempt(check);
     if (reason.empty()) return;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "packager/host/http_logins.hpp"
@@ -12,11 +13,12 @@
 namespace sealift::packager {
 
 struct FetchOptions {
-  unsigned jobs = 4;                            // requests at once
-  int attempts = 5;                             // in a row that bring nothing, of each file
-  std::chrono::milliseconds first_pause{1000};  // doubled after each failure
-  HttpLogins logins = {};                       // of the servers of indexes
-  bool trust_cache = false;                     // for callers that hash what is cached when they use it
+  unsigned jobs = 4;                                     // requests at once
+  int attempts = 5;                                      // in a row that bring nothing, of each file
+  std::chrono::milliseconds first_pause{1000};           // doubled after each failure
+  HttpLogins logins = {};                                // of the servers of indexes
+  std::uint64_t most_unsized = std::uint64_t{64} << 30;  // bytes of a file whose size neither index nor server told
+  bool trust_cache = false;                              // for callers that hash what is cached when they use it
 };
 
 // Throws when the work is to stop; http_request.hpp calls it while a request waits.

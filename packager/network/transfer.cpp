@@ -20,26 +20,30 @@ struct TooLong {};
 
 }  // namespace
 
-Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progress& progress, const HttpLogins& logins)
-    : download_(download), logins_(logins), part_(cache, download.sha256, progress) {}
+Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progress& progress,
+                   const FetchOptions& options)
+    : download_(download),
+      options_(options),
+      most_(download.size != 0 ? download.size : options.most_unsized),
+      part_(cache, download.sha256, progress) {}
 
 std::string Transfer::attempt(const std::function<void()>& check) {
-  if (download_.size != 0 && part_.size() > download_.size) part_.discard();
+  if (part_.size() > most_) part_.discard();
   resumed_at_ = part_.size();
   const auto take = [this](bundle::ByteView bytes) {
-    if (download_.size != 0 && part_.size() + bytes.size() > download_.size) throw TooLong{};
+    if (part_.size() + bytes.size() > most_) throw TooLong{};
     part_.write(bytes);
   };
   HttpResponse response;
   try {
     response = run_request({.url = download_.url,
                             .bearer = download_.bearer,
-                            .logins = &logins_,
+                            .logins = &options_.logins,
                             .resume_at = resumed_at_,
                             .take = take,
                             .check = check});
   } catch (const TooLong&) {
-    return wrong_bytes(fmt::format("more than {} bytes", download_.size));
+    return wrong_bytes(fmt::format("more than {} bytes", most_));
   }
   if (response.failure.empty() || (response.beyond_end && part_.size() == download_.size)) return finish();
   // The server cannot continue where we stopped, or continues something else.
@@ -81,7 +85,7 @@ void Transfer::fail(const std::string& reason) const {
       {.what = "a download failed: " + download_.name,
        .where = without_credentials(download_.url),
        .got = reason,
-       .next = needs_login_ ? logins_.remedy(download_.url) + "; then run the same command again"
+       .next = needs_login_ ? options_.logins.remedy(download_.url) + "; then run the same command again"
                             : "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
                               "command again; what has arrived is kept"});
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "packager/files/part_file.hpp"
-#include "packager/host/http_logins.hpp"
+#include "packager/network/parallel_requests.hpp"
 
 namespace sealift::packager {
 
@@ -22,8 +22,8 @@ struct Download {
 
 class Transfer {
  public:
-  // `logins` has to stay.
-  Transfer(const Download& download, const Cache& cache, bundle::Progress& progress, const HttpLogins& logins);
+  // `options` have to stay.
+  Transfer(const Download& download, const Cache& cache, bundle::Progress& progress, const FetchOptions& options);
 
   // One attempt; empty when the file is now in the cache, else why to try again. Throws Network when trying again is of
   // no use, Digest (after removing the bytes) when the server has another file, and what PartFile and `check` throw.
@@ -40,7 +40,8 @@ class Transfer {
   std::string wrong_bytes(const std::string& got);
 
   const Download& download_;
-  const HttpLogins& logins_;
+  const FetchOptions& options_;
+  std::uint64_t most_;  // bytes of the file
   bool needs_login_ = false;
   PartFile part_;
   std::uint64_t resumed_at_ = 0;

@@ -8,6 +8,8 @@
 
 #include "packager/builds/source_metadata.hpp"
 #include "packager/resolve/input_logins.hpp"
+#include "packager/resolve/input_variables.hpp"
+#include "packager/resolve/local_files.hpp"
 
 namespace sealift::packager {
 
@@ -55,6 +57,7 @@ class Rounds {
       }
       PythonChoice choice =
           choose_packages(resolution.pylock, means_.folder, job_.python, job_.target, resolution.hashes);
+      require_own_files(choice, with_inputs(locked_indexes(job_.inputs), job_));
       for (SourcePackage& source : choice.sources)
         if (facts_.direct.contains(source.name)) source.version.clear();
       if (!facts_.has_unknown() || !job_.inputs.build)

@@ -69,6 +69,7 @@ struct Package {
   SourcePackage source;  // only name and version are set unless `has_source`
   std::vector<PackageFile> wheels;
   bool has_source = false;
+  bool is_named = false;  // by its address, in a requirement
 };
 
 Package read_package(TomlTable& table, const fs::path& where) {
@@ -81,6 +82,7 @@ Package read_package(TomlTable& table, const fs::path& where) {
     if (!table.has(key)) continue;
     TomlTable item = table.table(key);
     const PackageFile file = read_file(item, where);
+    package.is_named = package.is_named || std::string_view(key) == "archive";
     if (file.name.ends_with(".whl")) {
       package.wheels.push_back(file);
       continue;
@@ -226,13 +228,20 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
     const auto found = allowed.find(source.name);
     const std::set<Digest>* digests = found == allowed.end() ? nullptr : &found->second;
     bool forbidden = false;
-    if (std::optional<LockedWheel> wheel = best_wheel(package, python, target, digests, forbidden))
+    const auto note_local = [&](const std::string& address) {
+      if (const auto url = parse_url(address); !package.is_named && url && url->scheme == "file")
+        choice.local.push_back(address);
+    };
+    if (std::optional<LockedWheel> wheel = best_wheel(package, python, target, digests, forbidden)) {
+      note_local(wheel->url);
       choice.wheels.push_back(std::move(*wheel));
-    else if (package.has_source && (digests == nullptr || (source.sha256 && digests->contains(*source.sha256))))
+    } else if (package.has_source && (digests == nullptr || (source.sha256 && digests->contains(*source.sha256)))) {
+      note_local(source.url);
       choice.sources.push_back(source);
-    else
+    } else {
       (forbidden || package.has_source ? not_allowed : no_fit)
           .push_back(source.title() + too_new(package, python, target));
+    }
   }
   if (!not_allowed.empty())
     throw Error(ErrorCode::Digest,

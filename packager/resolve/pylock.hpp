@@ -29,8 +29,9 @@ struct SourcePackage {
 };
 
 struct PythonChoice {
-  std::vector<LockedWheel> wheels;     // sorted by file name
-  std::vector<SourcePackage> sources;  // sorted by name
+  std::vector<LockedWheel> wheels;      // sorted by file name
+  std::vector<SourcePackage> sources;   // sorted by name
+  std::vector<std::string> local = {};  // addresses of files of this machine among them that an index or list named
 };
 
 // Relative paths in the text are relative to `where`; `allowed` restricts the files that may be chosen. Throws Platform

@@ -11,6 +11,7 @@
 #include "bundle/host/scratch_folder.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/resolve/input_variables.hpp"
+#include "packager/resolve/local_files.hpp"
 #include "packager/resolve/need_chains.hpp"
 #include "packager/resolve/prereleases.hpp"
 #include "packager/resolve/pylock.hpp"
@@ -158,6 +159,7 @@ SourcePackage find_source(const Job& job, const fs::path& uv, const UvPython& py
              variables_for(job, logins));
   if (result.exit_code != 0) refuse(job, result.err);
   PythonChoice choice = choose_packages(bundle::read_text(answer.path(), kMaxPylock), folder, job.python, job.target);
+  require_own_files(choice, with_inputs(locked_indexes(job.inputs), job));
   if (choice.sources.size() != 1 || choice.sources[0].name != question.name)
     throw Error(ErrorCode::CannotCheck, {.what = "uv asks about a source that its indexes do not show",
                                          .where = job.file.string(),

@@ -144,6 +144,7 @@ std::string names_of(const std::vector<RpmRepository>& repositories) {
                                                "signed = \"packages\" checks those"});
   throw Error(ErrorCode::Network, {.what = "dnf cannot read the index of a repository",
                                    .where = "[[rpm.repository]]",
+                                   .expected = "files of at most 1 GiB each",
                                    .got = text + "\n" + more,
                                    .next = "correct url and release, or check network and proxy (https_proxy)"});
 }
@@ -155,7 +156,12 @@ std::string names_of(const std::vector<RpmRepository>& repositories) {
                                   .next = "take another mirror"});
 }
 
-IndexedRpm read_rpm(const bundle::Json& json, const std::string& arch) {
+bool is_on_this_machine(const JobRpm& job, const std::string& repository) {
+  return std::any_of(job.repositories.begin(), job.repositories.end(),
+                     [&](const RpmRepository& one) { return one.name == repository && one.url.starts_with("file:"); });
+}
+
+IndexedRpm read_rpm(const bundle::Json& json, const JobRpm& job, const std::string& arch) {
   constexpr std::string_view kDigest = "sha256:";
   bundle::JsonObject object(json, "dnf's answer");
   IndexedRpm rpm{.name = object.string("name"),
@@ -180,6 +186,8 @@ IndexedRpm read_rpm(const bundle::Json& json, const std::string& arch) {
   if (!sha256) refuse_index(rpm, "a digest that is none", digest);
   if (!url || url->has_credentials || (url->scheme != "https" && url->scheme != "http" && url->scheme != "file"))
     refuse_index(rpm, "an address of another kind", without_credentials(rpm.url));
+  if (url->scheme == "file" && !is_on_this_machine(job, rpm.repository))
+    refuse_index(rpm, "a file of this machine, from another one", rpm.url);
   if (rpm.size == 0 || rpm.size > kMaxRpmSize) refuse_index(rpm, "a size of no package", std::to_string(rpm.size));
   const bool old = arch == "x86_64" && rpm.arch.size() == 4 && rpm.arch.starts_with('i') && rpm.arch.ends_with("86");
   if (rpm.arch != arch && rpm.arch != "noarch" && !old) refuse_index(rpm, "another architecture", rpm.file());
@@ -194,8 +202,8 @@ std::vector<IndexedRpm> resolve_rpms(const JobRpm& job, const std::string& arch,
   for (const char* folder : {"root", "cache", "state", "log"}) fs::create_directories(scratch / folder);
   const fs::path file = scratch / "question.json";
   bundle::write_text(file, question(job, arch, scratch));
-  const ProcessResult result =
-      run_process({python.string(), "-I", "-c", kResolve, file.string()}, {{"LC_ALL", "C.UTF-8"}, {"HOME", scratch}});
+  const ProcessResult result = run_process({python.string(), "-I", "-c", kResolve, file.string()},
+                                           {{"LC_ALL", "C.UTF-8"}, {"HOME", scratch}}, kLargestIndex);
   if (result.exit_code != 0)
     throw Error(ErrorCode::CannotCheck,
                 {.what = "dnf cannot be asked",
@@ -208,7 +216,7 @@ std::vector<IndexedRpm> resolve_rpms(const JobRpm& job, const std::string& arch,
   if (answer.has("refused"))
     refuse_resolution(answer.string("refused"), answer.string("text", std::size_t{1} << 20), result.err, job);
   std::vector<IndexedRpm> rpms;
-  for (const bundle::Json& package : answer.array("packages", kMaxRpms)) rpms.push_back(read_rpm(package, arch));
+  for (const bundle::Json& package : answer.array("packages", kMaxRpms)) rpms.push_back(read_rpm(package, job, arch));
   std::sort(rpms.begin(), rpms.end(), [](const IndexedRpm& a, const IndexedRpm& b) { return a.file() < b.file(); });
   for (std::size_t i = 1; i < rpms.size(); ++i)
     if (rpms[i].file() == rpms[i - 1].file()) refuse_index(rpms[i], "two packages with one name", rpms[i].file());

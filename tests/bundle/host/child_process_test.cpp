@@ -110,6 +110,17 @@ TEST_CASE("a child whose time is up is killed with everything that it started") 
   if (std::filesystem::exists(dir / "inner")) CHECK(is_gone(wait_for_number(dir / "inner")));
 }
 
+TEST_CASE("a child writes no file that is larger than it may be") {
+  const sealift::test::TempDir dir;
+  const std::string file = (dir / "file").string();
+  Child child = shell("exec dd if=/dev/zero of=" + file + " bs=1000 count=1000 2> /dev/null");
+  CHECK(run_child(child).good());
+  child.largest_file = 100'000;
+  const ChildEnd end = run_child(child);
+  CHECK(end.signal == SIGXFSZ);
+  CHECK(std::filesystem::file_size(file) == 100'000);
+}
+
 TEST_CASE("a child dies with us") {
   const sealift::test::TempDir dir;
   const pid_t we = ::fork();

@@ -143,6 +143,17 @@ TEST_CASE("an image that is not what its digest says, or not in the list that wa
   CHECK_FALSE(desk.cache.contains(bundle::sha256(bundle::as_bytes(desk.image.manifest()))));
 }
 
+TEST_CASE("a registry that sends more of a layer than its manifest says fills no disk") {
+  ImageDesk desk;
+  desk.play_skopeo(desk.image.manifest());
+  write_file(
+      desk.dir / "bin/skopeo",
+      "#!/bin/sh\nfor last; do :; done\ncase \" $* \" in *' inspect '*) exec cat '" +
+          (desk.dir / "inspected").string() +
+          "';; esac\nmkdir \"${last#dir:}\"\nexec dd if=/dev/zero bs=65536 count=10000 of=\"${last#dir:}/layer\"\n");
+  CHECK_REFUSED(desk.lock(kPlace + ":1"), Digest, "sends more of a blob");
+}
+
 TEST_CASE("without skopeo, and where it fails, lock says so and what to do") {
   ImageDesk desk;
   ::setenv("PATH", desk.dir.path().c_str(), 1);

@@ -150,6 +150,7 @@ TEST_CASE("answers that make no sense are refused, whatever is wrong with them")
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "../a", "size": 1}])"), Format, "not safe");
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "/a", "size": 1}])"), Format, "not safe");
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "a", "size": -1}])"), Format, "not a size");
+  CHECK_REFUSED(listed(R"([{"type": "file", "path": "a", "size": 9223372036854775813}])"), Format, "not a size");
   CHECK_REFUSED(listed(R"([{"type": "file", "path": "a", "size": 1}, {"type": "file", "path": "a", "size": 1}])"),
                 Format, "is listed twice");
   CHECK_REFUSED(listed(file(R"(, "lfs": {"oid": "zz", "size": 1})")), Format, "not a SHA-256");

@@ -144,6 +144,17 @@ TEST_CASE("fetch stops a download that is longer than the lock says") {
   CHECK(std::filesystem::is_empty(site.cache.root() / "parts"));
 }
 
+TEST_CASE("fetch stops a download that does not end where nobody said its size") {
+  Site site;
+  site.options.most_unsized = 100'000;
+  const Download download = site.add("/wheel", {.body = some_bytes(5000)}, false);
+  site.server.put("/wheel", {.body = some_bytes(5'000'000)});
+  CHECK_REFUSED(site.get({download}), Digest, "more than 100000 bytes");
+  CHECK(std::filesystem::is_empty(site.cache.root() / "parts"));
+  CHECK(site.options.most_unsized < FetchOptions{}.most_unsized);
+  CHECK(FetchOptions{}.most_unsized == std::uint64_t{64} << 30);  // as docs/packing.md says
+}
+
 TEST_CASE("fetch tries again when a server fails, and gives up with the reason") {
   Site site;
   const Download download = site.add("/wheel", {.body = some_bytes(5000), .failures = 2});

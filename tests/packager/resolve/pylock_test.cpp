@@ -2,6 +2,8 @@
 // What is taken from a pylock: the best wheel of each package, or the source to build it from.
 #include "packager/resolve/pylock.hpp"
 
+#include "packager/resolve/local_files.hpp"
+
 #include <doctest/doctest.h>
 
 #include "tests/support/refusal.hpp"
@@ -67,6 +69,35 @@ TEST_CASE("a wheel given by path is fetched from there") {
   REQUIRE(wheels.size() == 1);
   CHECK(wheels[0].url == "file:///my%20wheels/demo-1.0-py3-none-any.whl");
   CHECK(wheels[0].file_name == "demo-1.0-py3-none-any.whl");
+}
+
+TEST_CASE("an index on another machine names no file of this one, and one that lies here names those beside it") {
+  const auto wheel_at = [](const std::string& address) {
+    return choose_packages(
+        pylock(package("demo", "wheels = [{ " + address + ", hashes = { sha256 = \"" + kDigest + "\" } }]")),
+        "/evidence", "3.11", kTarget);
+  };
+  const PythonChoice far = wheel_at("url = \"file:///root/secret/demo-1.0-py3-none-any.whl\"");
+  CHECK(far.local.size() == 1);
+  CHECK_REFUSED(require_own_files(far, {.default_index = "https://example.invalid/simple"}), Format, "/root/secret");
+  CHECK_REFUSED(require_own_files(far, {.default_index = "ours=http://example.invalid/simple",
+                                        .others = {"b=file:///mirror/simple"}}),
+                Format, "names a file of this one");
+  CHECK_REFUSED(require_own_files(far, {.default_index = {}, .in_files = {"--find-links https://example.invalid/x"}}),
+                Format, "names a file of this one");
+  CHECK_REFUSED(require_own_files(wheel_at("path = \"../x/demo-1.0-py3-none-any.whl\""), {}), Format, "file:///x");
+  const PythonChoice near = wheel_at("url = \"file:///mirror/files/demo-1.0-py3-none-any.whl\"");
+  CHECK_NOTHROW(require_own_files(near, {.default_index = "ours=file:///mirror/simple"}));
+  CHECK_NOTHROW(require_own_files(
+      near, {.default_index = "https://example.invalid/simple", .others = {"file:///mirror/simple/"}}));
+  CHECK_NOTHROW(require_own_files(near, {.default_index = {}, .in_files = {"--find-links /mirror/files"}}));
+  CHECK_NOTHROW(require_own_files(near, {.default_index = {}, .in_files = {"-f ./wheels"}}));
+  const PythonChoice named = choose_packages(
+      pylock(package("demo", "archive = { path = \"/root/demo-1.0-py3-none-any.whl\", hashes = { sha256 = \"" +
+                                 kDigest + "\" } }")),
+      "/evidence", "3.11", kTarget);
+  CHECK(named.local.empty());
+  CHECK(wheel_at("url = \"https://example.invalid/demo-1.0-py3-none-any.whl\"").local.empty());
 }
 
 TEST_CASE("packages whose wheels do not fit the target are refused by name") {

@@ -16,6 +16,7 @@
 #include "tests/support/real_gpg.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/rpm_repository.hpp"
+#include "tests/support/unreliable_server.hpp"
 
 using namespace sealift;
 using namespace sealift::packager;
@@ -181,6 +182,17 @@ TEST_CASE("an index whose package climbs out of its folder, is of another machin
   SUBCASE("an address with a password") {
     replace_in_index(hostile, "<location href=\"gamma", "<location xml:base=\"http://a:b@c.invalid/\" href=\"gamma");
     CHECK_REFUSED(lock(), Format, "address");
+  }
+  SUBCASE("a file of this machine, in the index of another one") {
+    replace_in_index(hostile, "<location href=\"gamma",
+                     "<location xml:base=\"file://" + hostile.string() + "\" href=\"gamma");
+    CHECK(lock().rpms.size() == 1);  // the mirror is a folder here, and names its own
+    UnreliableServer server;
+    for (const fs::directory_entry& file : fs::directory_iterator(hostile / "repodata"))
+      server.put("/repodata/" + file.path().filename().string(), {.body = read_file(file.path())});
+    RpmRepository far = RpmDesk::at(hostile, RpmSigned::Packages, {"site"});
+    far.url = server.url("");
+    CHECK_REFUSED(desk.lock({"gamma"}, {far}), Format, "a file of this machine");
   }
   SUBCASE("other bytes than the index says") {
     write_file(hostile / "gamma-3-1.noarch.rpm", read_file(hostile / "gamma-3-1.noarch.rpm") + "x");

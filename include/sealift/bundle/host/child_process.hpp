@@ -25,6 +25,8 @@ struct Child {
   std::size_t keep_errors = 4000;                                           // bytes of stderr
   bool of_login = false;       // it gets the login's session keyring and umask, as git and uv may need them
   std::vector<int> kept = {};  // ascending: descriptors that it gets, under their numbers
+  // Bytes of a file that it, or what it starts, may write; 0: as for us. One that wants more gets SIGXFSZ.
+  std::uint64_t largest_file = 0;
 };
 
 struct ChildEnd {
