@@ -104,9 +104,9 @@ int run(char** words) {
   train::Launch& launch = place.launch;
   if (launch.master_port == 0) launch.master_port = free_port();
   if (!arguments.quiet && launch.rank == 0)
-    std::fprintf(stderr, "sealift-launch: %lld of %lld ranks here, store at %s:%lld; %s\n",
-                 static_cast<long long>(launch.local_world_size), static_cast<long long>(launch.world_size),
-                 launch.master_addr.c_str(), static_cast<long long>(launch.master_port), launch.source.c_str());
+    say(std::to_string(launch.local_world_size) + " of " + std::to_string(launch.world_size) +
+        " ranks here, store at " + launch.master_addr + ":" + std::to_string(launch.master_port) + "; " +
+        launch.source);
   if (arguments.per_host) {
     TORCH_CHECK(launch.local_rank == 0 && (launch.local_world_size == 1 || place.ranks > 1),
                 "--per-host beside a launcher that has started ", launch.local_world_size, " ranks on this host; ",
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   try {
     return run(argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sealift-launch: %s\n", error.what());
+    say(error.what());
     return kUsage;
   }
 }

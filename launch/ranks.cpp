@@ -13,6 +13,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+
+#include "bundle/core/foreign_text.hpp"
 
 namespace sealift::launch {
 
@@ -62,13 +65,13 @@ struct Rank {
 };
 
 pid_t start_rank(const std::vector<std::string>& command, const Place& place, std::int64_t index) {
-  return bundle::start_process(
-      {.arguments = command,
-       .environment = bundle::environment_with(variables_of_rank(place, index)),
-       .streams = {-1, STDOUT_FILENO, STDERR_FILENO},
-       .kin = bundle::Kin::Session,
-       .of_login = true,
-       .complaint = "sealift-launch: " + command[0] + " cannot be started; is it in PATH and executable? "});
+  return bundle::start_process({.arguments = command,
+                                .environment = bundle::environment_with(variables_of_rank(place, index)),
+                                .streams = {-1, STDOUT_FILENO, STDERR_FILENO},
+                                .kin = bundle::Kin::Session,
+                                .of_login = true,
+                                .complaint = "sealift-launch: " + bundle::one_line(command[0]) +
+                                             " cannot be started; is it in PATH and executable? "});
 }
 
 int code_of(int status) {
@@ -146,17 +149,15 @@ class Ranks {
     rank.running = false;
     if (status == 0 || code_ != 0) return;
     code_ = code_of(status);
-    std::fprintf(stderr, "sealift-launch: rank %lld of %lld on %s, process %d, %s%s\n",
-                 static_cast<long long>(rank.number), static_cast<long long>(world_size_), own_host().c_str(),
-                 static_cast<int>(rank.process), ending_of(status).c_str(),
-                 running() && !asked_ ? "; ending the others" : "");
+    say("rank " + std::to_string(rank.number) + " of " + std::to_string(world_size_) + " on " + own_host() +
+        ", process " + std::to_string(rank.process) + ", " + ending_of(status) +
+        (running() && !asked_ ? "; ending the others" : ""));
     if (!asked_) send(SIGTERM);
     deadline_ = Clock::now() + (asked_ ? kPatienceWhenAsked : kPatience);
   }
 
   void cannot_start(std::int64_t number) {
-    std::fprintf(stderr, "sealift-launch: rank %lld cannot be started: %s; use a smaller --nproc\n",
-                 static_cast<long long>(number), std::strerror(errno));
+    say("rank " + std::to_string(number) + " cannot be started: " + std::strerror(errno) + "; use a smaller --nproc");
     code_ = 1;
     send(SIGKILL);
   }
@@ -171,11 +172,16 @@ class Ranks {
 
 }  // namespace
 
+void say(const std::string& line) {
+  const std::string shown = "sealift-launch: " + bundle::terminal_text(bundle::continued(line, 2, 2)) + "\n";
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
+
 int become(char** command, const std::vector<Variable>& variables) {
   set(variables);
   const int error = bundle::become_program(words_of(command));
-  std::fprintf(stderr, "sealift-launch: %s cannot be started: %s; see that it is in PATH and executable\n", command[0],
-               std::strerror(error));
+  say(std::string(command[0]) + " cannot be started: " + std::strerror(error) +
+      "; see that it is in PATH and executable");
   return error == ENOENT ? 127 : 126;
 }
 

@@ -9,6 +9,10 @@
 
 namespace sealift::launch {
 
+/// Writes a line after the program's name to standard error, as terminal_text (bundle/core/foreign_text.hpp), in one
+/// write, since ranks share it.
+void say(const std::string& line);
+
 /// Becomes `command`, found in PATH, with `variables`. Returns 127, or 126 where it is no program, if that fails.
 int become(char** command, const std::vector<Variable>& variables);
 

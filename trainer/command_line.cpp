@@ -4,7 +4,7 @@
 // What no verb accepts is refused by the tools' command line; what is said of a failure is these programs' own.
 #include "trainer/command_line.hpp"
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 #include "trainer/failure.hpp"
 
 #include <csignal>
@@ -29,7 +29,7 @@ int run_program(bundle::Program& program, int argc, char** argv) {
   try {
     return printed(program.parse(argc, argv).value_or(0));
   } catch (const std::exception& error) {
-    say(bundle::terminal_text(text_of(error)));  // a file of a stranger may be quoted in it
+    say(bundle::terminal_text(bundle::continued(text_of(error), 2, 2)));  // a file of a stranger may be quoted in it
     std::_Exit(exit_code_of(error));
   }
 }

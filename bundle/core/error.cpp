@@ -3,13 +3,19 @@
 
 #include <utility>
 
+#include "bundle/core/foreign_text.hpp"
+
 namespace sealift::bundle {
 namespace {
 
+// Further lines of a value stand below it: deeper than any label.
+constexpr std::size_t kLeast = 4, kIndent = 12;
+
 std::string render(const Facts& facts) {
-  std::string text = facts.what;
-  const auto line = [&text](std::string_view label, const std::string& value) {
-    if (!value.empty()) text.append("\n  ").append(label).append(value);
+  const auto value_text = [](const std::string& value) { return continued(value, kLeast, kIndent); };
+  std::string text = value_text(facts.what);
+  const auto line = [&](std::string_view label, const std::string& value) {
+    if (!value.empty()) text.append("\n  ").append(label).append(value_text(value));
   };
   line("where:    ", facts.where);
   line("expected: ", facts.expected);

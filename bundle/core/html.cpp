@@ -2,11 +2,13 @@
 // Escapes what HTML gives a meaning; see html.hpp.
 #include "sealift/bundle/core/html.hpp"
 
+#include "bundle/core/foreign_text.hpp"
+
 namespace sealift::bundle {
 
 std::string html_escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : page_text(text)) switch (c) {
       case '&':
         out += "&amp;";
         break;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "bundle/core/foreign_text.hpp"
 #include "bundle/core/unicode.hpp"
 
 namespace sealift::bundle {
@@ -45,11 +46,9 @@ SafePath SafePath::parse(std::string_view text, std::string_view where) {
 }
 
 std::string SafePath::printable(std::string_view text) {
-  std::string out(text.substr(0, 200));
-  const bool plain = is_utf8(out) && !detail::has_control_character(out);
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || (!plain && static_cast<unsigned char>(c) >= 0x80)) c = '?';
-  return out;
+  constexpr std::size_t kMost = 200;
+  if (text.size() <= kMost) return one_line(text);
+  return one_line(text.substr(0, whole_letters(text.substr(0, kMost))));
 }
 
 bool link_stays_inside(const SafePath& link, std::string_view target) {

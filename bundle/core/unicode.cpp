@@ -23,30 +23,6 @@ std::optional<std::string> mapped(std::string_view text, int options) {
   return std::string(reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size));
 }
 
-// Control characters, what separates lines beside them, and the marks and overrides of a direction (UAX #9).
-bool is_command(utf8proc_int32_t point) {
-  if (point == '\n' || point == '\t') return false;
-  return utf8proc_category(point) == UTF8PROC_CATEGORY_CC || point == 0x061c || point == 0x200e || point == 0x200f ||
-         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
-}
-
-struct Letter {
-  utf8proc_int32_t point = 0;
-  std::string_view bytes;
-  bool valid = false;
-};
-
-// The first letter of a text that is not empty, or a byte that begins none; it is taken from `text`.
-Letter take_letter(std::string_view& text) {
-  Letter letter;
-  const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                                 static_cast<utf8proc_ssize_t>(text.size()), &letter.point);
-  letter.valid = used > 0;
-  letter.bytes = text.substr(0, letter.valid ? static_cast<std::size_t>(used) : 1);
-  text.remove_prefix(letter.bytes.size());
-  return letter;
-}
-
 }  // namespace
 
 bool detail::has_control_character(std::string_view text) {
@@ -60,6 +36,27 @@ bool detail::has_control_character(std::string_view text) {
     left -= used;
   }
   return false;
+}
+
+Letter take_letter(std::string_view& text) {
+  Letter letter;
+  if (const auto first = static_cast<unsigned char>(text.front()); first < 0x80) {
+    letter = {.point = first, .bytes = text.substr(0, 1), .valid = true, .commands = first < 0x20 || first == 0x7f};
+  } else {
+    utf8proc_int32_t point = 0;
+    const utf8proc_ssize_t used = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                   static_cast<utf8proc_ssize_t>(text.size()), &point);
+    letter.valid = used > 0;
+    letter.bytes = text.substr(0, letter.valid ? static_cast<std::size_t>(used) : 1);
+    if (letter.valid) {
+      const utf8proc_category_t category = utf8proc_category(point);
+      letter.point = static_cast<char32_t>(point);
+      letter.commands = category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+                        category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+    }
+  }
+  text.remove_prefix(letter.bytes.size());
+  return letter;
 }
 
 bool is_ascii(std::string_view text) {
@@ -76,35 +73,6 @@ const char* fault_of_name(std::string_view text) {
   if (!composed) return "it is not UTF-8";
   if (*composed != text) return "it is not in Unicode's normal form C";
   return detail::has_control_character(text) ? "it holds a control character" : nullptr;
-}
-
-std::string terminal_text(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string shown;
-  shown.reserve(text.size());
-  while (!text.empty()) {
-    const Letter letter = take_letter(text);
-    if (letter.valid && !is_command(letter.point)) {
-      shown += letter.bytes;
-      continue;
-    }
-    const unsigned value =
-        letter.valid ? static_cast<unsigned>(letter.point) : static_cast<unsigned char>(letter.bytes[0]);
-    shown += letter.valid ? "\\u" : "\\x";
-    for (int shift = letter.valid ? 12 : 4; shift >= 0; shift -= 4) shown += kHex[(value >> shift) & 15];
-  }
-  return shown;
-}
-
-std::string page_text(std::string_view text) {
-  std::string shown;
-  shown.reserve(text.size());
-  while (!text.empty()) {
-    const Letter letter = take_letter(text);
-    const bool mark = letter.point == 0xfeff || letter.point == 0xfffe || letter.point == 0xffff;  // of byte order
-    shown += letter.valid && !mark && !is_command(letter.point) ? letter.bytes : "\xEF\xBF\xBD";
-  }
-  return shown;
 }
 
 std::string loosely_folded(std::string_view text) {

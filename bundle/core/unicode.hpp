@@ -21,14 +21,16 @@ std::string case_folded(std::string_view text);
 // what it shows as nothing is left out.
 std::string loosely_folded(std::string_view text);
 
-// As a terminal may be given it: everything that would move its cursor, change its colours or turn the direction of
-// what follows is written as "\u001b" or "\u202e", which is right in JSON too, and a byte that is no UTF-8 as "\xff".
-// Line ends and tabs stay.
-std::string terminal_text(std::string_view text);
+// A letter as Unicode has it, or a byte that begins none.
+struct Letter {
+  char32_t point = 0;
+  std::string_view bytes;
+  bool valid = false;     // false: one byte, which is no UTF-8 here
+  bool commands = false;  // control characters, separators of lines, and what turns round or is shown as nothing
+};
 
-// As a page may show it: U+FFFD in place of each byte that is no UTF-8, of control characters and of what turns the
-// direction of writing. Line ends and tabs stay. Not escaped yet: html_escaped (core/html.hpp).
-std::string page_text(std::string_view text);
+// The first of a text that is not empty; it is taken from `text`.
+Letter take_letter(std::string_view& text);
 
 namespace detail {
 

@@ -15,7 +15,8 @@
 #include <set>
 #include <system_error>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
+#include "bundle/host/shown_streams.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/nearest.hpp"
@@ -274,6 +275,7 @@ Verb Program::verb(const std::string& name, const std::string& what) {
 }
 
 std::optional<int> Program::parse(int argc, char** argv) {
+  const ShownStreams shown;
   try {
     app_->parse(argc, argv);
     return exit_code_;
@@ -294,7 +296,7 @@ int Program::run(int argc, char** argv) {
     require_printed(code.value_or(0), on_closed_pipe);
     return code.value_or(0);
   } catch (const Interrupted& stopped) {
-    std::cerr << "stopped; " << stopped.next << "\n";
+    std::cerr << "stopped; " << terminal_text(stopped.next) << "\n";
     std::raise(stopped.signal);  // whose handler is the system's own again, so that the caller sees what ended us
     return 128 + stopped.signal;
   } catch (const Error& error) {
@@ -316,7 +318,8 @@ void print_error(const Error& error) {
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) std::cerr << "warning: " << terminal_text(warning) << "\n";
+  for (const std::string& warning : warnings)
+    std::cerr << "warning: " << terminal_text(continued(warning, 2, 2)) << "\n";
 }
 
 Json json_of(const Error& error) {

@@ -98,7 +98,7 @@ class Program {
 };
 
 // The result, on stdout: one JSON object and a newline, or the text. Everything else goes to stderr. What a bundle, a
-// job or a file's name brings into any of them reaches a terminal as terminal_text (core/unicode.hpp).
+// job or a file's name brings into any of them reaches a terminal as terminal_text (core/foreign_text.hpp).
 void print(bool json, const Json& object, std::string_view text);
 
 // On stderr: "error[CODE]: …", and "warning: …" for each.

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::bundle {
@@ -43,13 +43,13 @@ void Progress::print_line(const std::string& text) {
   if (stream_ == nullptr) return;
   const std::lock_guard lock(guard_);
   clear();
-  std::fprintf(stream_, "%s\n", terminal_text(text).c_str());
+  std::fprintf(stream_, "%s\n", terminal_text(continued(text, 2, 2)).c_str());
   std::fflush(stream_);
 }
 
 void Progress::begin(std::string label, std::uint64_t total) {
   const std::lock_guard lock(guard_);
-  label_ = terminal_text(label);
+  label_ = one_line(label);
   total_ = total;
   done_ = skipped_ = 0;
   begun_ = shown_ = Clock::now();

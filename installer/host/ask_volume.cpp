@@ -7,7 +7,7 @@
 #include <iostream>
 #include <optional>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 
 namespace sealift::installer {
 

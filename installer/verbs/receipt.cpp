@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 #include "installer/generations/receipt.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"

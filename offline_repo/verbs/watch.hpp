@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 #include "offline_repo/holdings/holdings.hpp"
 #include "offline_repo/holdings/scrub.hpp"
 #include "offline_repo/server/server.hpp"
@@ -22,7 +22,7 @@ namespace sealift::offline_repo {
 
 // One write per line, so that lines of several threads do not mix.
 inline void log_line(std::string line) {
-  line = bundle::terminal_text(line) + '\n';
+  line = bundle::terminal_text(bundle::continued(line, 2, 2)) + '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

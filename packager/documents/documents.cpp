@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bundle/core/foreign_text.hpp"
 #include "packager/documents/bundle_facts.hpp"
 #include "packager/documents/licence_table.hpp"
 #include "packager/documents/provenance.hpp"
@@ -31,9 +32,9 @@ fs::path new_folder(const fs::path& wanted) {
 
 void write_all(const BundleFacts& facts, const fs::path& folder) {
   const std::string stem = facts.manifest().stem();
-  bundle::write_text(folder / (stem + ".cdx.json"), sbom_json(facts) + "\n");
-  bundle::write_text(folder / (stem + ".provenance.json"), provenance_json(facts) + "\n");
-  bundle::write_text(folder / "licences/licences.tsv", licence_table(facts));
+  bundle::write_text(folder / (stem + ".cdx.json"), bundle::terminal_text(sbom_json(facts)) + "\n");
+  bundle::write_text(folder / (stem + ".provenance.json"), bundle::terminal_text(provenance_json(facts)) + "\n");
+  bundle::write_text(folder / "licences/licences.tsv", bundle::terminal_text(licence_table(facts)));
   for (const Language language : {Language::English, Language::Chinese}) {
     const std::string name = language == Language::English ? "review" : "review.zh";
     bundle::write_text(folder / (name + ".html"), review_html(facts, language));

@@ -2,6 +2,7 @@
 // Page -> HTML and text; see review_page.hpp.
 #include "packager/documents/review_page.hpp"
 
+#include "bundle/core/foreign_text.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/core/html.hpp"
 
@@ -26,7 +27,7 @@ std::string row_html(const std::vector<std::string>& cells, const char* tag) {
 
 std::string row_text(const std::vector<std::string>& cells) {
   std::string out;
-  for (const std::string& cell : cells) out.append("  ").append(cell.empty() ? "-" : cell);
+  for (const std::string& cell : cells) out.append("  ").append(cell.empty() ? "-" : bundle::one_line(cell));
   return out + "\n";
 }
 

@@ -57,19 +57,6 @@ std::vector<std::string> licence_names(const MetadataHeaders& headers) {
   return names;
 }
 
-// U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069: each three bytes at most.
-void drop_direction_marks(std::string& text) {
-  const auto byte = [&text](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    std::size_t size = 0;
-    if (byte(at) == 0xd8 && byte(at + 1) == 0x9c) size = 2;
-    if (byte(at) == 0xe2 && byte(at + 1) == 0x80)
-      if (const unsigned last = byte(at + 2); last == 0x8e || last == 0x8f || (last >= 0xaa && last <= 0xae)) size = 3;
-    if (byte(at) == 0xe2 && byte(at + 1) == 0x81 && byte(at + 2) >= 0xa6 && byte(at + 2) <= 0xa9) size = 3;
-    if (size > 0) text.replace(at, size, "?");
-  }
-}
-
 }  // namespace
 
 std::string WheelFacts::licence() const {
@@ -94,9 +81,7 @@ WheelFacts read_wheel_facts(std::string_view metadata) {
 }
 
 std::string shown(std::string_view text) {
-  std::string out = bundle::SafePath::printable(text);
-  drop_direction_marks(out);
-  return out;
+  return bundle::SafePath::printable(text);
 }
 
 std::string purl_of(std::string_view type, std::string_view name, std::string_view version) {

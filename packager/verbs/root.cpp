@@ -3,7 +3,7 @@
 // `sign`.
 #include <iostream>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 #include "packager/keys/root_job.hpp"
 #include "packager/verbs/verbs.hpp"
 #include "sealift/bundle/core/human_text.hpp"

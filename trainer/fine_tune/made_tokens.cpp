@@ -4,6 +4,7 @@
 // It is made anew by every run, since data may have changed; a resumed run compares the digest of what it gets.
 #include "trainer/fine_tune/made_tokens.hpp"
 
+#include "bundle/core/foreign_text.hpp"
 #include "bundle/host/start_process.hpp"
 #include "trainer/data/tokenize_command.hpp"
 #include "trainer/failure.hpp"
@@ -33,7 +34,7 @@ void run_to_its_end(const std::vector<std::string>& command) {
                                              .environment = bundle::environment_with({}),
                                              .streams = {STDIN_FILENO, STDERR_FILENO, STDERR_FILENO},
                                              .of_login = true,
-                                             .complaint = "cannot start " + command[0] + ": "});
+                                             .complaint = "cannot start " + bundle::one_line(command[0]) + ": "});
   const int error = errno;
   const int status = child < 0 ? 0 : bundle::wait_for_process(child);
   if (child < 0 || (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127))) {

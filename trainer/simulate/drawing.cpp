@@ -4,7 +4,6 @@
 // Colours differ in lightness too, and each box carries its name as a tooltip, so that no meaning hangs on a hue alone.
 #include "trainer/simulate/drawing.hpp"
 
-#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/html.hpp"
 #include "trainer/monitor/chrome_trace.hpp"
 
@@ -35,7 +34,7 @@ std::string seconds_text(double seconds) {
 
 /// Text within SVG: names come from models.
 std::string escaped(const std::string& text) {
-  return bundle::html_escaped(bundle::page_text(text));
+  return bundle::html_escaped(text);
 }
 
 std::string svg_head(double height) {

@@ -4,7 +4,7 @@
 // One home for what is UTF-8 and what may be shown, so that a report and a terminal agree.
 #include "verify/wording/texts.hpp"
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 #include "sealift/bundle/core/html.hpp"
 
 namespace sealift::verify {
@@ -14,7 +14,7 @@ std::string clean(std::string_view text) {
 }
 
 std::string escaped(std::string_view text) {
-  return bundle::html_escaped(clean(text));
+  return bundle::html_escaped(text);
 }
 
 std::string one_line(std::string_view text) {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "bundle/core/unicode.hpp"
+#include "bundle/core/foreign_text.hpp"
 
 using namespace sealift::bundle;
 
@@ -175,6 +175,17 @@ TEST_CASE("what a bundle or a job brings into a message moves no cursor, turns n
   const Ended text = fixture.run({"pack", "demo"});
   CHECK(text.out == shown);
   CHECK(text.err == "warning: " + shown + "\n");
+  fixture.act = [&] {
+    std::cout << "a\xe2"
+              << "\x80\xae" << '\x1b' << "\xe4\xb8\xad" << 7 << "\xe4";
+    std::cerr << "x\xc2\x9b" << '\n';
+    return 0;
+  };
+  const Ended by_stream = fixture.run({"pack", "demo"});
+  CHECK(by_stream.out ==
+        "a\\u202e\\u001b\xe4\xb8\xad"
+        "7\\xe4");
+  CHECK(by_stream.err == "x\\u009b\n");
   const std::string name =
       "a\x1b\xc2\x9b"
       "b\xe2\x80\xae\x7f\xe4\xb8\xad";

@@ -8,7 +8,7 @@
 
 namespace sealift::bundle {
 
-// For text between tags and for attributes in quotes.
+// For text between tags and for attributes in quotes; U+FFFD stands for what commands a terminal or turns text round.
 std::string html_escaped(std::string_view text);
 
 }  // namespace sealift::bundle

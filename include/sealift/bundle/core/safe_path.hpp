@@ -26,7 +26,7 @@ class SafePath {
   std::filesystem::path below(const std::filesystem::path& root) const { return root / text_; }
   auto operator<=>(const SafePath&) const = default;
 
-  // The text with everything that could disturb a terminal, a log or JSON replaced, cut at 200 bytes.
+  // The first 200 bytes on one line: what could disturb a terminal, a log or a page is written as "\u202e" or "\xff".
   static std::string printable(std::string_view text);
 
  private:
