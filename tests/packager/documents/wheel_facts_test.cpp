@@ -110,7 +110,7 @@ TEST_CASE("lines through an extra are drawn where it is asked for, also by an ex
 TEST_CASE("what is shown has one line, no control characters and one reading direction") {
   CHECK(shown("a\nb\tc\x1b[31m") == "a\\u000ab\\u0009c\\u001b[31m");
   CHECK(shown("a\xe2\x80\xae"
-              "gpj.exe") == "a?gpj.exe");
+              "gpj.exe") == "a\\u202egpj.exe");
   CHECK(shown("\xd8\x9cx\xe2\x81\xa6y\xe2\x80\x8f") == "\\u061cx\\u2066y\\u200f");
   CHECK(shown("中文") == "中文");
   CHECK(shown("\xff\xe2\x80") == "\\xff\\xe2\\x80");
