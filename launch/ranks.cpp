@@ -173,7 +173,7 @@ class Ranks {
 }  // namespace
 
 void say(const std::string& line) {
-  const std::string shown = "sealift-launch: " + bundle::terminal_text(bundle::continued(line, 2, 2)) + "\n";
+  const std::string shown = "sealift-launch: " + bundle::terminal_text(bundle::continued(line, 4, 4)) + "\n";
   std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
