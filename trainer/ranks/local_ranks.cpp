@@ -72,7 +72,7 @@ void check_loopback() {
 train::Store serve_store(train::Launch& host) {
   if (host.rank > 0) return {};
   if (host.master_port == 0) check_loopback();
-  auto store = train::serve_store(host.master_port);
+  auto store = train::serve_store(host.master_port, host.master_addr);
   host.master_port = store->getPort();
   return store;
 }

@@ -9,6 +9,10 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
 
 using namespace sealift::train;
 
@@ -56,7 +60,47 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The addresses at which this process listens on `port`, as the kernel writes them.
+std::set<std::string> listening_on(std::int64_t port) {
+  std::set<std::string> found;
+  char wanted[8];
+  std::snprintf(wanted, sizeof wanted, ":%04X", static_cast<unsigned>(port));
+  for (const char* file : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string number, address, other, state;
+      words >> number >> address >> other >> state;
+      if (state == "0A" && address.ends_with(wanted)) found.insert(address.substr(0, address.size() - 5));
+    }
+  }
+  return found;
+}
+
 }  // namespace
+
+TEST_CASE("the store of a job on one host listens on the loopback alone, and that of several hosts on every address") {
+  const auto one = serve_store(0);
+  CHECK(listening_on(one->getPort()) == std::set<std::string>{"0100007F"});
+  const auto by_name = serve_store(0, "localhost");
+  CHECK(listening_on(by_name->getPort()) == std::set<std::string>{"0100007F"});
+  const auto many = serve_store(0, "192.0.2.1");
+  const auto open = listening_on(many->getPort());
+  CHECK((open.contains("00000000") || open.contains(std::string(32, '0'))));
+  const auto port = free_port();
+  std::set<std::string> served;
+  std::vector<std::thread> ranks;
+  for (const std::int64_t rank : {0, 1})
+    ranks.emplace_back([&, rank] {
+      const World world = connect(launch_of(rank, 2, port, /*agent_store=*/false), std::chrono::seconds(20));
+      if (rank == 0) served = listening_on(port);
+      world.store->set("left/" + std::to_string(rank), std::vector<std::uint8_t>{1});
+      world.store->wait({"left/0", "left/1"});
+      std::this_thread::sleep_for(milliseconds(rank == 0 ? 200 : 0));  // its store ends with it
+    });
+  for (auto& rank : ranks) rank.join();
+  CHECK(served == std::set<std::string>{"0100007F"});
+}
 
 TEST_CASE("the address to listen on is the one from which the master is reached, or that of the interface named") {
   CHECK(local_address_towards("127.0.0.1", 29500) == "127.0.0.1");

@@ -43,9 +43,13 @@ void meet(c10d::Store& store, const Launch& launch, Clock::time_point deadline, 
 /// Returns when something listens at the store's address. c10d would wait too, but for up to twice its time-out.
 void wait_for_store(const std::string& host, std::int64_t port, Clock::time_point deadline, Milliseconds timeout);
 
-/// Connects to the store at `host`, or serves it from this process.
+/// A socket that listens at a loopback address alone, at `port` or any free one; throws where that is taken.
+int listen_on_loopback(const std::string& address, std::int64_t port);
+
+/// Connects to the store at `host`, or serves it from this process: on the loopback alone where `others_come_to` is an
+/// address of it, since whoever reaches a store reads and writes all of its keys; else on every address.
 c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, std::int64_t port, bool serves,
-                                              Milliseconds timeout);
+                                              const std::string& others_come_to, Milliseconds timeout);
 
 /// Says what a rank waits for, once, when it has waited for `kSilent`: a resolver may not return before a person gives
 /// up, so a thread of its own looks at the clock.
@@ -73,7 +77,8 @@ class Patience {
 }  // namespace rendezvous
 
 /// Serves a store from this process, for a launcher of ranks; port 0 means any free one. Throws when the port is taken.
-c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port);
+/// It listens on the loopback alone unless ranks come to another `address`.
+c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port, const std::string& address = "127.0.0.1");
 
 /// Meets the other ranks at the store; a process alone gets a world of one. Waits for every rank; throws when one does
 /// not come within `timeout`, comes twice or has another world size, and when there is no store. `waiting` is told what

@@ -4,7 +4,12 @@
 
 #include <sealift/train/launch/rendezvous.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 #include <random>
 
 namespace sealift::train {
@@ -95,11 +100,43 @@ SEALIFT_BODY void wait_for_store(const std::string& host, std::int64_t port, Clo
   }
 }
 
+SEALIFT_BODY int listen_on_loopback(const std::string& address, std::int64_t port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_addr = in6addr_loopback;
+  six.sin6_port = htons(static_cast<std::uint16_t>(port));
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = six.sin6_port;
+  if (inet_pton(AF_INET, address.c_str(), &four.sin_addr) != 1) four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool is_six = address == "::1";
+  const auto* own = is_six ? reinterpret_cast<const sockaddr*>(&six) : reinterpret_cast<const sockaddr*>(&four);
+  const int socket = ::socket(own->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+  if (socket >= 0) setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);  // as c10d: a job may follow a job
+  if (socket >= 0 && bind(socket, own, is_six ? sizeof six : sizeof four) == 0 && listen(socket, SOMAXCONN) == 0)
+    return socket;
+  const int error = errno;
+  if (socket >= 0) close(socket);
+  TORCH_CHECK(error != EADDRINUSE, "port ", port, " is taken on this host, so the store cannot be served there; end ",
+              "what holds it (another job, or an earlier run?), or give all ranks another MASTER_PORT");
+  TORCH_CHECK(false, "no store can be served at ", address, ":", port, ": ", std::strerror(error),
+              "; is the loopback up (ip link set lo up)?");
+}
+
 SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, std::int64_t port, bool serves,
-                                                           Milliseconds timeout) {
+                                                           const std::string& others_come_to, Milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(port);
   options.isServer = serves;
+  if (serves && launchers::is_loopback(others_come_to)) {
+    const int socket = listen_on_loopback(others_come_to, port);
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size);
+    options.masterListenFd = socket;  // closed with the store
+    options.port = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(own).sin6_port
+                                                   : reinterpret_cast<sockaddr_in&>(own).sin_port);
+  }
   options.waitWorkers = false;  // `meet` counts them, and can name who is missing
   options.timeout = timeout;
   try {
@@ -138,8 +175,9 @@ SEALIFT_BODY void Patience::waits_for(const std::string& what) {
 
 }  // namespace rendezvous
 
-SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port) {
-  return rendezvous::open_store("127.0.0.1", port, true, std::chrono::seconds(10));
+SEALIFT_BODY c10::intrusive_ptr<c10d::TCPStore> serve_store(std::int64_t port, const std::string& address) {
+  return rendezvous::open_store(launchers::is_loopback(address) ? address : "127.0.0.1", port, true, address,
+                                std::chrono::seconds(10));
 }
 
 SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeout,
@@ -158,7 +196,8 @@ SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeo
   const bool serves = launch.rank == 0 && !launch.agent_store;
   patience.waits_for(c10::str("rank 0 to answer at ", launch.master_addr, ":", launch.master_port, most));
   if (!serves) rendezvous::wait_for_store(launch.master_addr, launch.master_port, deadline, timeout);
-  auto store = rendezvous::open_store(launch.master_addr, launch.master_port, serves, rendezvous::left_until(deadline));
+  auto store = rendezvous::open_store(launch.master_addr, launch.master_port, serves, launch.master_addr,
+                                      rendezvous::left_until(deadline));
   store->setTimeout(timeout);
   world.store = c10::make_intrusive<c10d::PrefixStore>("sealift/attempt_" + launch.attempt, std::move(store));
   c10d::PrefixStore meeting("meeting", world.store);
