@@ -11,12 +11,27 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXPECTED = ([f"M{i:02}" for i in range(1, 30)] + [f"S{i:02}" for i in range(1, 23)] + [f"V{i:02}" for i in range(1, 18)]
             + [f"A{i:02}" for i in range(1, 14)] + [f"W{i:02}" for i in range(1, 23)]
             + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 10)] + [f"C{i:02}" for i in range(1, 6)]
-            + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 30)]
+            + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 36)]
             + [f"P{i:02}" for i in range(1, 20)] + [f"R{i:02}" for i in range(1, 8)]
             + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 18)] + [f"Y{i:02}" for i in range(1, 9)]
             + [f"U{i:02}" for i in range(1, 16)] + [f"H{i:02}" for i in range(1, 6)]
-            + [f"X{i:02}" for i in range(1, 5)]
+            + [f"X{i:02}" for i in range(1, 13)]
+            + [f"T{i:02}" for i in range(1, 5)] + [f"J{i:02}" for i in range(1, 3)]
             + [f"N{i:02}" for i in range(1, 9)] + [f"D{i:02}" for i in range(1, 6)])
+
+
+def faults_of_promises(rows):
+    """Each promise of SECURITY.md says whom it keeps out, and by which rows or test that is shown."""
+    faults = []
+    security = (ROOT / "SECURITY.md").read_text()
+    promises = security.partition("## What is promised\n")[2].partition("\n## ")[0]
+    for promise in re.split(r"\n- ", promises)[1:]:
+        shown = re.findall(r"\*[^*:]+:\s+([^*]+)\*", promise)
+        if not any(re.search(r"\b[A-Z]\d\d\b|\]\(tests/", one) for one in shown):
+            faults.append("SECURITY.md: nothing shows this promise: " + promise[:70].replace("\n", " "))
+    for row in set(re.findall(r"\b([A-Z]\d\d)\b", security)) - rows:
+        faults.append(f"SECURITY.md names {row}, which is not in the table")
+    return faults
 
 
 def main():
@@ -40,6 +55,7 @@ def main():
             faults.append(f"{row}: '{where}' says nothing")
     if sorted(seen) != sorted(EXPECTED):
         faults.append(f"rows missing or too many: {sorted(set(seen) ^ set(EXPECTED))}")
+    faults += faults_of_promises(set(seen))
     faults += [f"{row}: generated, but not in the table" for row in sorted(generated - set(seen))]
     print("\n".join(faults) or f"{len(seen)} rows, {len(generated)} of them generated")
     return 1 if faults else 0
