@@ -158,7 +158,7 @@ def run(*words, env=None):
     return process.returncode, most, used.ru_maxrss * 1024, said[0].decode(errors="surrogateescape")
 
 
-def judge(what, job, expected=None):
+def judge(what, job, expected=None, most_memory=MEMORY):
     """Locks the job, and packs it where that was possible."""
     global tries
     tries += 1
@@ -168,7 +168,7 @@ def judge(what, job, expected=None):
     (work / "demo.lock.toml").unlink(missing_ok=True)
     (work / "job.toml").write_text(f'name = "demo"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "2.36"\n' + job)
     code, disk, memory, said = run(BIN / "sealift-pack", "lock", "job.toml")
-    wrong = fault_of(code, memory, said)
+    wrong = fault_of(code, memory, said, most_memory)
     lock = work / "demo.lock.toml"
     if code == 0 and not wrong:
         text = lock.read_text()
@@ -176,7 +176,7 @@ def judge(what, job, expected=None):
             wrong = "the lock has what it must not"
         code2, disk, memory, said = run(BIN / "sealift-pack", "create", lock, "--root", "keys/root.1.json", "--key",
                                         "keys/release.key", "-o", "out", "--no-rehearsal")
-        wrong = wrong or fault_of(code2, memory, said)
+        wrong = wrong or fault_of(code2, memory, said, most_memory)
         code = code2
     for path in work.rglob("*"):
         if path.is_file() and not path.is_symlink() and path != canary and CANARY in path.read_bytes():
@@ -190,10 +190,10 @@ def judge(what, job, expected=None):
         print(what, code, said[:400].replace("\n", " | "), f"{disk >> 20} MB", flush=True)
 
 
-def fault_of(code, memory, said):
+def fault_of(code, memory, said, most_memory):
     if code not in CODES:
         return f"ended with {code}"
-    if memory > MEMORY:
+    if memory > most_memory:
         return f"{memory} bytes of memory"
     if BAD.search(said):
         return f"types {BAD.search(said).group()!r}"
