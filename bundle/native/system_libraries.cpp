@@ -29,12 +29,13 @@ constexpr std::string_view kGlibc[] = {"ld",
                                        "libc_malloc_debug"};
 constexpr std::string_view kNotEverywhere = "libnsl";
 constexpr std::string_view kGlibcBeginnings[] = {"ld-linux", "libnss_"};
-// Source: the files that Debian's and python-build-standalone's lib-dynload need, with their own needs.
-constexpr std::string_view kInterpreter[] = {
-    "libpython", "libssl.so",   "libcrypto.so",  "libz.so",    "libbz2.so",      "liblzma.so",  "libzstd.so",
-    "libffi.so", "libexpat.so", "libsqlite3.so", "libuuid.so", "libreadline.so", "libedit.so",  "libncurses",
-    "libtinfo",  "libpanel",    "libgdbm",       "libdb-",     "libcrypt.so",    "libmpdec.so", "libtirpc.so",
-    "libnsl.so", "libb2.so",    "libstdc++.so",  "libgcc_s.so"};
+// Source: the files that Debian's and python-build-standalone's lib-dynload need, with their own needs. No ".so" stands
+// here: a whole name in our programs would look like a library that they open.
+constexpr std::string_view kInterpreter[] = {"libpython", "libssl.",      "libcrypto.", "libz.",      "libbz2.",
+                                             "liblzma.",  "libzstd.",     "libffi.",    "libexpat.",  "libsqlite3.",
+                                             "libuuid.",  "libreadline.", "libedit.",   "libncurses", "libtinfo",
+                                             "libpanel",  "libgdbm",      "libdb-",     "libcrypt.",  "libmpdec.",
+                                             "libtirpc.", "libnsl.",      "libb2.",     "libstdc++.", "libgcc_s."};
 constexpr std::string_view kDriver[] = {"libcuda.so", "libcudadebugger.so", "libnvcuvid.so", "libnvidia-",
                                         "libnvoptix.so"};
 
