@@ -6,6 +6,7 @@
 import base64
 import hashlib
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -62,6 +63,17 @@ def sha256(path):
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_POST(self):
+        """Git LFS asks where objects are; the one that there is lies in large.bin."""
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        objects = [dict(one, actions={"download": {"href": f"http://{self.headers['Host']}/large.bin"}}) for one in asked["objects"]]
+        text = json.dumps({"transfer": "basic", "objects": objects}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/vnd.git-lfs+json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
     def log_message(self, *_):
         pass
 
@@ -177,6 +189,34 @@ def main(work):
                  f"git+file://{work}/eggs/repo@v1#egg=eggpkg[fast]"):
         (work / "eggs/all.txt").write_text(line + "\n")
         expect("eggs", 'requirements_file = "all.txt"', "eggpkg-1.0", "wanted-1.0")
+
+    # A repository with a file that Git LFS has, fetched from the server that the repository names.
+    if shutil.which("git-lfs"):
+        large = b"\0" * 100 + os.urandom(30000)
+        project(work / "large/repo", "largepkg", "", '[project]\nname = "largepkg"\nversion = "1.0"\n' + BUILD_SYSTEM)
+        (work / "large/repo/backend.py").write_text(BACKEND.format(name="largepkg").replace(
+            'NAME + "/__init__.py": b""', 'NAME + "/__init__.py": b"", NAME + "/table.bin": open("table.bin", "rb").read()'))
+        (work / "large/repo/.gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
+        (work / "large/repo/.lfsconfig").write_text(f"[lfs]\n\turl = {host}/lfs\n")
+        (work / "large/repo/table.bin").write_bytes(large)
+        (work / "served/large.bin").write_bytes(large)
+        in_repository = lambda *words: subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t.invalid", "-C", str(work / "large/repo"), *words],
+                                                      check=True, capture_output=True, text=True).stdout
+        in_repository("init", "--quiet")
+        in_repository("lfs", "install", "--local")
+        in_repository("add", ".")
+        in_repository("commit", "--quiet", "-m", "one")
+        if "git-lfs" not in in_repository("cat-file", "-p", "HEAD:table.bin"):
+            sys.exit("failed: the repository has the file itself, and no pointer")
+        shutil.rmtree(work / "large/repo/.git/lfs/objects")
+        (work / "large/repo/table.bin").write_bytes(b"")
+        expect("large", f'requirements = ["largepkg @ git+file://{work}/large/repo"]', "largepkg-1.0")
+        built = re.search(r'^sha256 = "(\w{64})"', (work / "large/demo.lock.toml").read_text().split('file = "largepkg')[1], re.M).group(1)
+        with zipfile.ZipFile(work / "cache/sha256" / built) as wheel:
+            if wheel.read("largepkg/table.bin") != large:
+                sys.exit("failed: the wheel has a pointer where the file should be")
+    else:
+        print("left out: no git-lfs")
 
     # A build for one CUDA: the remedy, word for word, ends in a lock.
     asked = 'requirements = ["torch==2.0+cu126"]'
