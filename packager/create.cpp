@@ -115,13 +115,8 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
     progress.note(
         std::to_string(plan.left_out_bytecode) +
         " compiled file(s) of wheels (__pycache__) will not be installed; Python compiles the sources itself");
-  for (const std::string& file : plan.unused)
-    progress.warn("two wheels bring a file that differs and that nobody uses: " + file);
-  for (const std::string& wheel : plan.misdescribed)
-    progress.warn(
-        "the RECORD of " + wheel +
-        " does not describe the files, as published; the bytes are those that the lock pins, and the RECORD that is "
-        "installed will describe them");
+  ToldWarnings told(cache, digest_of_file(options.lock));
+  warn_of_contents(plan, told, progress);
   PackPlan checked = plan;  // without what a delta leaves out
   const KnownChunks known(cache);
   std::optional<bundle::ScratchFolder> scratch;  // until the patches are written
@@ -130,7 +125,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
     const Patching patching{.cache = cache, .scratch = scratch ? scratch->path() : fs::path()};
     make_delta(plan, *base, known, repair, progress, scratch ? &patching : nullptr);
   }
-  NativeReport native = check_native(plan, cache, repair, progress);
+  NativeReport native = check_native(plan, cache, repair, told, progress);
   raise_floors(plan.draft, native);
   raise_floors(checked.draft, native);
 
@@ -143,7 +138,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   if (written.mended) {
     bundle::Progress silent(nullptr);
     PackPlan again = plan_pack(lock, contents, companions, cache, repair);
-    raise_floors(again.draft, check_native(again, cache, repair, silent));
+    raise_floors(again.draft, check_native(again, cache, repair, told, silent));
     require_same(checked, again);
   }
   keep_checked(plan, cache);
@@ -154,6 +149,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
                       .roles = bundle_status(bundle::open(partial.path()).seal),
                       .native = std::move(native)};
   partial.become(folder);  // and from here on nothing can fail
+  told.close(progress);
   cache.warn_of_notes(progress);
   return result;
 }

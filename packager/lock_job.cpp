@@ -14,6 +14,7 @@
 #include "packager/files/sdk_tree.hpp"
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
+#include "packager/host/refusals.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/images/lock_image.hpp"
 #include "packager/interpreter/imports.hpp"
@@ -209,7 +210,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
     lock.runtime = runtime->runtime;
   }
 
-  // Python and its packages.
+  // Python and its packages, and what else can be refused before the long work.
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
@@ -226,7 +227,12 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
                   "}, and uv gets no such variable: it stays as it stands there (set it)");
   for (const std::string& name : job.inputs.excludes)
     progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
-  LockedPython python = lock_python(job, means, progress);
+  Refusals refusals;  // what the one part refuses is no reason to ask the others in another run
+  LockedPython python;
+  refusals.ask([&] { python = lock_python(job, means, progress); });
+  refusals.ask([&] { lock.models = list_models(job.models, cache, progress); });
+  refusals.ask([&] { lock.apt = lock_apt(job.apt, job.target.arch, cache, progress); });
+  refusals.refuse("parts of the job are refused", "do for each of them what stands below it, and lock again");
   lock.wheels = std::move(python.wheels);
   require_packages(lock.owners, projects_of(lock.wheels));
   require_packages(lock.shared, projects_of(lock.wheels));
@@ -254,19 +260,22 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
 
   // Everything else, and whether it fits together.
   if (job.sdk) lock.sdk = store_sdk(*job.sdk, cache, scratch.path());
-  lock.models = lock_models(job.models, cache, progress);
+  hash_models(lock.models, cache, progress);
   for (const JobProgram& result :
        run_goldens(job, lock.models, cache, folder, scratch.path(), options.isolation, progress))
     lock.programs.push_back(lock_program(result, result.into));
   require_inputs_of_goldens(job.goldens, lock);
   lock.images = lock_images(job.images, job.target.arch, cache, progress);
-  lock.apt = lock_apt(job.apt, job.target.arch, cache, progress);
   lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress);
   check_profile(lock, progress);
-  check_contents(lock, cache, options.ask_sizes, logins, progress);
+  const std::string text = write_lock(lock, folder);
+  ToldWarnings told(cache, bundle::sha256(bundle::as_bytes(text)));
+  told.begin_anew();
+  check_contents(lock, cache, options.ask_sizes, logins, told, progress);
 
   write_evidence(folder, job, python.pylock);
-  replace_text(file, write_lock(lock, folder));
+  replace_text(file, text);
+  told.close(progress);
   cache.warn_of_notes(progress);
   return {.file = file, .lock = std::move(lock), .findings = std::move(findings)};
 }

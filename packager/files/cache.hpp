@@ -2,7 +2,8 @@
 // Files by their SHA-256, kept between runs: CACHE/sha256/<hex>, and CACHE/parts/<hex>.part while one is downloaded.
 // The cache is not trusted: what is written of a file is hashed on its way, and what was found out about it before
 // counts only if those were the bytes. Its notes (CACHE/chunks, native,
-// built) save that, or a build, and are believed only where nobody else can have written them.
+// built, told) save that, a build, or a warning said twice, and are believed only where nobody else can have written
+// them.
 #pragma once
 
 #include <filesystem>

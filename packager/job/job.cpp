@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "packager/host/refusals.hpp"
 #include "packager/job/fleet_profile.hpp"
 #include "packager/tables/apt_toml.hpp"
 #include "packager/tables/image_toml.hpp"
@@ -170,26 +171,17 @@ void read_environment(TomlTable table, Job& job) {
   }
 }
 
-}  // namespace
-
-Job read_job(const fs::path& file) {
-  const TomlValue document = read_toml(file, ErrorCode::Usage);
-  TomlTable table(document, file, ErrorCode::Usage);
-  const fs::path folder = fs::absolute(file).parent_path();
-  Job job{.file = file};
-  job.name = table.plain_name("name");
+void read_version(TomlTable& table, Job& job) {
+  job.rollback_floor = table.integer_or("rollback_floor", 0);
   job.version = table.integer("version");
   if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
-  job.rollback_floor = table.integer_or("rollback_floor", 0);
   if (job.rollback_floor > job.version)
     table.refuse("rollback_floor", "the rollback floor is above the bundle's own version",
                  "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
-  if (table.has("channel")) job.channel = table.plain_name("channel");
-  read_payload_digest(table, job);
-  read_target(table.table("target"), folder, job);
-  if (table.is_array("python")) refuse_several_pythons(table);
-  read_python(table.table("python"), folder, job);
-  read_programs(table, folder, job);
+}
+
+// Golden runs, none of which has the path of a program.
+void read_goldens(TomlTable& table, const fs::path& folder, Job& job) {
   std::set<std::string> places;
   for (const JobProgram& program : job.programs) places.insert(program.into);
   job.goldens = read_job_goldens(table, folder);
@@ -198,19 +190,49 @@ Job read_job(const fs::path& file) {
       table.refuse("golden", "a program has the path of a golden run", "a path of its own", golden.into());
     if (!golden.job) job.programs.push_back({.source = golden.file, .into = golden.into(), .executable = false});
   }
-  job.models = read_job_models(table, folder);
-  job.images = read_job_images(table, folder);
-  job.owners = read_owner_rules(table);
-  job.shared = read_shared_rules(table);
-  job.startup_files = read_startup_rules(table);
-  job.apt = read_job_apt(table);
-  job.rpm = read_job_rpm(table, folder);
-  job.toolchain = read_toolchain(table);
-  for (const std::string& wheel : toolchain_requirements(job.toolchain, job.inputs.requirements))
-    job.inputs.requirements.push_back(wheel);
-  if (table.has("sdk")) read_sdk(table, folder, job.sdk);
-  if (table.has("environment")) read_environment(table.table("environment"), job);
-  table.done();
+}
+
+}  // namespace
+
+Job read_job(const fs::path& file) {
+  const TomlValue document = read_toml(file, ErrorCode::Usage);
+  TomlTable table(document, file, ErrorCode::Usage);
+  const fs::path folder = fs::absolute(file).parent_path();
+  Job job{.file = file};
+  Refusals faults;  // each part is read, whatever is wrong with the others
+  faults.ask([&] { job.name = table.plain_name("name"); });
+  faults.ask([&] { read_version(table, job); });
+  faults.ask([&] {
+    if (table.has("channel")) job.channel = table.plain_name("channel");
+  });
+  faults.ask([&] { read_payload_digest(table, job); });
+  faults.ask([&] { read_target(table.table("target"), folder, job); });
+  faults.ask([&] {
+    if (table.is_array("python")) refuse_several_pythons(table);
+    read_python(table.table("python"), folder, job);
+  });
+  faults.ask([&] { read_programs(table, folder, job); });
+  faults.ask([&] { read_goldens(table, folder, job); });
+  faults.ask([&] { job.models = read_job_models(table, folder); });
+  faults.ask([&] { job.images = read_job_images(table, folder); });
+  faults.ask([&] { job.owners = read_owner_rules(table); });
+  faults.ask([&] { job.shared = read_shared_rules(table); });
+  faults.ask([&] { job.startup_files = read_startup_rules(table); });
+  faults.ask([&] { job.apt = read_job_apt(table); });
+  faults.ask([&] { job.rpm = read_job_rpm(table, folder); });
+  faults.ask([&] {
+    job.toolchain = read_toolchain(table);
+    for (const std::string& wheel : toolchain_requirements(job.toolchain, job.inputs.requirements))
+      job.inputs.requirements.push_back(wheel);
+  });
+  faults.ask([&] {
+    if (table.has("sdk")) read_sdk(table, folder, job.sdk);
+  });
+  faults.ask([&] {
+    if (table.has("environment")) read_environment(table.table("environment"), job);
+  });
+  faults.ask([&] { table.done(); });
+  faults.refuse("things in " + file.string() + " are not right", "correct each of them, and lock again");
   return job;
 }
 

@@ -213,7 +213,7 @@ void archive_folders(std::vector<LockedModel>& models, const Cache& cache, bundl
 
 }  // namespace
 
-std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Cache& cache, bundle::Progress& progress,
+std::vector<LockedModel> list_models(const std::vector<JobModel>& jobs, const Cache& cache, bundle::Progress& progress,
                                      const FetchOptions& options) {
   std::vector<LockedModel> models;
   for (const JobModel& job : jobs) models.push_back(list_model(job, cache, progress, options));
@@ -221,9 +221,12 @@ std::vector<LockedModel> lock_models(const std::vector<JobModel>& jobs, const Ca
     return local_file(model, file, cache);
   };
   require_sound(models, here, progress);
+  return models;
+}
+
+void hash_models(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress) {
   hash_folders(models, cache, progress);
   archive_folders(models, cache, progress);
-  return models;
 }
 
 }  // namespace sealift::packager

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of `lock`: models and data -> files pinned by size and SHA-256.
+// Two steps of `lock`: models and data -> files pinned by size and SHA-256. What can be refused is refused by the
+// first, the long work is the second.
 #pragma once
 
 #include <vector>
@@ -11,9 +12,12 @@
 
 namespace sealift::packager {
 
-// Hashes a folder's files in parallel; asks a hub, and fetches into the cache the small files for which it gives no
-// SHA-256. Throws Format with all faults of the models before the long work begins.
-std::vector<LockedModel> lock_models(const std::vector<JobModel>& models, const Cache& cache,
+// Lists folders; asks a hub, and fetches into the cache the small files for which it gives no SHA-256. Throws Format
+// with all faults of the models.
+std::vector<LockedModel> list_models(const std::vector<JobModel>& models, const Cache& cache,
                                      bundle::Progress& progress, const FetchOptions& options = {});
+
+// Hashes the folders' files in parallel, and archives those that travel as one file.
+void hash_models(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress);
 
 }  // namespace sealift::packager

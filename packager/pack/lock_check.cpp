@@ -37,13 +37,16 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
 }
 
 void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, const HttpLogins& logins,
-                    bundle::Progress& progress) {
+                    ToldWarnings& told, bundle::Progress& progress) {
   const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
                                   [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
-  if (away == 0)
-    check_native(plan_pack(lock, contents_of(lock), {}, cache), cache, {}, progress);
-  else if (ask_servers && !check_ahead(lock, contents_of(lock), cache, logins))
+  if (away == 0) {
+    const PackPlan plan = plan_pack(lock, contents_of(lock), {}, cache);
+    warn_of_contents(plan, told, progress);
+    check_native(plan, cache, {}, told, progress);
+  } else if (ask_servers && !check_ahead(lock, contents_of(lock), cache, logins)) {
     progress.note("some files could not be looked into before they are fetched: create checks them");
+  }
 }
 
 }  // namespace sealift::packager

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "packager/files/cache.hpp"
+#include "packager/files/told_warnings.hpp"
 #include "packager/lock/lock.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
@@ -15,6 +16,6 @@ void check_profile(const Lock& lock, bundle::Progress& progress);
 // All that `create` checks if all wheels happen to be here already, and else what the directories and small members of
 // the others tell, which their servers are asked for where `ask_servers` says so. Throws as plan_pack and check_native.
 void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, const HttpLogins& logins,
-                    bundle::Progress& progress);
+                    ToldWarnings& told, bundle::Progress& progress);
 
 }  // namespace sealift::packager

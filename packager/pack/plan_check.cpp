@@ -43,7 +43,8 @@ void add_profile(NativeReport& report, const NativeFiles& files, const PackPlan&
 
 }  // namespace
 
-NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress) {
+NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, ToldWarnings& told,
+                          bundle::Progress& progress) {
   const bundle::Target& target = plan.draft.target;
   const std::optional<bundle::CarriedRuntime>& runtime = plan.draft.environment.runtime;
   const std::vector<fs::path> folders = NativeResolver::folders_of(plan.system, target.arch);
@@ -52,10 +53,20 @@ NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair
       check_native(files, target, "libexec/python" + plan.python, runtime, glibc_symbols(target.arch, folders));
   add_profile(report, files, plan);
   for (const NativeFinding& finding : report.findings)
-    if (finding.severity == Severity::Warning) progress.warn(finding.what + " (" + finding.next + ")");
+    if (finding.severity == Severity::Warning) told.warn(finding.what + " (" + finding.next + ")", progress);
   require_native(report, loaded_with(target, runtime), folders);
   progress.note(native_summary(report));
   return report;
+}
+
+void warn_of_contents(const PackPlan& plan, ToldWarnings& told, bundle::Progress& progress) {
+  for (const std::string& file : plan.unused)
+    told.warn("two wheels bring a file that differs and that nobody uses: " + file, progress);
+  for (const std::string& wheel : plan.misdescribed)
+    told.warn("the RECORD of " + wheel +
+                  " does not describe the files, as published; the bytes are those that the lock pins, and the RECORD "
+                  "that is installed will describe them",
+              progress);
 }
 
 void keep_checked(const PackPlan& plan, const Cache& cache) {

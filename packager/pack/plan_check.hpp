@@ -3,14 +3,19 @@
 // so that what would not load is refused before the first byte is written; `lock` asks as well, when it can.
 #pragma once
 
+#include "packager/files/told_warnings.hpp"
 #include "packager/native/native_report.hpp"
 #include "packager/pack/pack_plan.hpp"
 
 namespace sealift::packager {
 
-// Reads the plan's native files, except those that an [[owner]] rule leaves out, prints warnings and a summary, and
-// throws as require_native and read_native_files do.
-NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, bundle::Progress& progress);
+// Reads the plan's native files, except those that an [[owner]] rule leaves out, prints the warnings that are
+// new and a summary, and throws as require_native and read_native_files do.
+NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, ToldWarnings& told,
+                          bundle::Progress& progress);
+
+// Warns of files that two wheels bring and nobody uses, and of wheels whose RECORD does not describe their files.
+void warn_of_contents(const PackPlan& plan, ToldWarnings& told, bundle::Progress& progress);
 
 // Once the bundle is written: the files that were checked are those that were locked, so what was read of them is kept
 // for the next run.

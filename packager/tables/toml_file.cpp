@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "packager/host/refusals.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/nearest.hpp"
@@ -162,12 +163,16 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
 
 void TomlTable::done() const {
   if (ignore_others_) return;
+  Refusals unknown;
   for (const auto& [key, value] : value_->members) {
     if (seen_.contains(key)) continue;
     const std::string near = nearest(key, asked_);
-    refuse(key, "a key is not known", near.empty() ? "" : "'" + near + "' perhaps", {},
-           "correct its spelling or remove it");
+    unknown.ask([&, &name = key] {
+      refuse(name, "a key is not known", near.empty() ? "" : "'" + near + "' perhaps", {},
+             "correct its spelling or remove it");
+    });
   }
+  unknown.refuse("keys are not known", "correct their spelling or remove them");
 }
 
 void TomlTable::refuse_missing(const std::string& key, std::string what, std::string expected) const {

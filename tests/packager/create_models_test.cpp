@@ -69,7 +69,10 @@ struct Workshop {
             .include = {},
             .exclude = {}};
   }
-  void lock_all(const std::vector<JobModel>& jobs) { lock.models = lock_models(jobs, cache, progress, fetching); }
+  void lock_all(const std::vector<JobModel>& jobs) {
+    lock.models = list_models(jobs, cache, progress, fetching);
+    hash_models(lock.models, cache, progress);
+  }
   CreateResult pack(const std::string& out = "out") {
     write_file(dir / "demo.lock.toml", write_lock(lock, dir.path()));
     return create({.lock = dir / "demo.lock.toml",

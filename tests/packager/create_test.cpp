@@ -200,6 +200,31 @@ TEST_CASE("a failure leaves no bundle and nothing half-done") {
   CHECK_FALSE(fs::exists(workshop.dir / "out/.demo-1.partial"));
 }
 
+TEST_CASE("a warning is given once for a lock, and counted in the runs that follow") {
+  Workshop workshop;
+  workshop.add_wheel({.name = "changed",
+                      .files = {{"changed.txt", "longer than it was"}},
+                      .record_digests = {{"changed.txt", "sha256=" + std::string(43, 'A')}},
+                      .record_sizes = {{"changed.txt", "5"}}});
+  const auto said = [&](const std::string& out) {
+    std::FILE* const stream = std::fopen((workshop.dir / "said").c_str(), "w");
+    workshop.pack(out, 0, {}, stream);
+    std::fclose(stream);
+    return read_file(workshop.dir / "said");
+  };
+  const std::string record = "warning: the RECORD of changed-1.0-py3-none-any.whl",
+                    counted = "1 warning(s) as an earlier";
+  const std::string first = said("one"), second = said("two");
+  CHECK(first.find(record) != first.npos);
+  CHECK(first.find(counted) == first.npos);
+  CHECK(second.find(record) == second.npos);
+  CHECK(second.find(counted) != second.npos);
+  workshop.lock.version = 2;  // another lock is another reader
+  CHECK(said("three").find(record) != std::string::npos);
+  fs::permissions(workshop.cache() / "told", fs::perms(0777));  // where others may write, nothing is believed
+  CHECK(said("four").find(record) != std::string::npos);
+}
+
 TEST_CASE("a cache that can keep no more notes costs a warning, and no bundle") {
   Workshop workshop;
   const TinyWheel big{.name = "noise", .files = {{"noise.bin", test::noise(5'000'000)}}};

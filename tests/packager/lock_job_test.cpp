@@ -123,6 +123,37 @@ TEST_CASE("all that is wrong with wheels is one message, and its rules, pasted w
   CHECK(result.lock.owners.size() == 1);
 }
 
+TEST_CASE("all that is wrong with a job file is told in one message, whichever tables it is in") {
+  if (no_python()) return;
+  const Desk desk;
+  std::string text = read_file(desk.dir / "job.toml");
+  text.replace(text.find("version = 4"), 11, "versoin = 4\nchanel = \"main\"");
+  text.replace(text.find("requirements ="), 14, "requirement =");
+  text += "[[model]]\nfromm = \"/nowhere\"\n[environment]\nLD_PRELOAD = \"x\"\n";
+  write_file(desk.dir / "job.toml", text);
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  INFO(error.what());
+  CHECK(error.code() == bundle::ErrorCode::Usage);
+  for (const char* told : {"line 2, key 'versoin': a key is not known", "'version' perhaps, which is missing",
+                           "line 3, key 'chanel'", "key 'python.requirement'", "key 'model.fromm'", "LD_PRELOAD"})
+    CHECK_MESSAGE(test::mentions(error, told), told);
+}
+
+TEST_CASE("what is wrong with packages and what is wrong with models is one message") {
+  if (no_python()) return;
+  const Desk desk;
+  write_file(desk.dir / "uv", "#!/bin/sh\ncase \"$*\" in *canary*) echo '" + std::string(kRunsNothing) +
+                                  "' >&2;; *) echo 'no such package' >&2;; esac\nexit 1\n");
+  write_file(desk.dir / "weights/config.json", "not JSON");
+  write_file(desk.dir / "job.toml",
+             read_file(desk.dir / "job.toml") + "[[model]]\nfrom = \"weights\"\ninto = \"models/w\"\n");
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  INFO(error.what());
+  CHECK(test::mentions(error, "2 parts of the job are refused"));
+  CHECK(test::mentions(error, "no such package"));
+  CHECK(test::mentions(error, "config.json"));
+}
+
 TEST_CASE("a lock that the job brings is not written over, whatever its name") {
   if (no_python()) return;
   const Desk desk;

@@ -35,8 +35,9 @@ std::uint64_t peak_of_create(std::uint64_t size) {
   const Cache cache(workshop.cache());
   bundle::Progress silent(nullptr);
   workshop.lock.models =
-      lock_models({{.spec = {.folder = workshop.dir / "weights", .into = "models/big"}, .include = {}, .exclude = {}}},
+      list_models({{.spec = {.folder = workshop.dir / "weights", .into = "models/big"}, .include = {}, .exclude = {}}},
                   cache, silent, {});
+  hash_models(workshop.lock.models, cache, silent);
   write_file(workshop.dir / "demo.lock.toml", write_lock(workshop.lock, workshop.dir.path()));
   const pid_t child = ::fork();
   if (child == 0) {

@@ -33,8 +33,10 @@ struct HubDesk {
   }
   LockedModel lock(std::FILE* stream = nullptr) const {
     bundle::Progress progress(stream);
-    return lock_models({job}, cache, progress,
-                       {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)})[0];
+    std::vector<LockedModel> models =
+        list_models({job}, cache, progress, {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)});
+    hash_models(models, cache, progress);
+    return models[0];
   }
 };
 

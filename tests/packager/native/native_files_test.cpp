@@ -292,7 +292,9 @@ TEST_CASE("a real library's faults are seen: what it needs, its stack, its floor
       "demo", {{"demo/_c.abi3.so", shelf.library("_c.abi3.so", {"-L" + shelf.dir.path().string(), "-l:libgone.so.3"})},
                {"demo/stack.so", shelf.library("stack.so", {"-Wl,-z,execstack"})}});
   const bundle::Error error = test::refusal([&] {
-    check_native(plan_pack(shelf.lock, contents_of(shelf.lock), {}, shelf.cache), shelf.cache, {}, shelf.progress);
+    ToldWarnings told(shelf.cache, bundle::sha256({}));
+    check_native(plan_pack(shelf.lock, contents_of(shelf.lock), {}, shelf.cache), shelf.cache, {}, told,
+                 shelf.progress);
   });
   CHECK(error.code() == bundle::ErrorCode::Missing);
   CHECK(test::mentions(error, "2 finding(s)"));
