@@ -29,7 +29,7 @@ int run_program(bundle::Program& program, int argc, char** argv) {
   try {
     return printed(program.parse(argc, argv).value_or(0));
   } catch (const std::exception& error) {
-    say(bundle::terminal_text(bundle::continued(text_of(error), 2, 2)));  // a file of a stranger may be quoted in it
+    say(bundle::terminal_text(bundle::continued(text_of(error), 4, 4)));  // a file of a stranger may be quoted in it
     std::_Exit(exit_code_of(error));
   }
 }
