@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "bundle/core/unicode.hpp"
 #include "bundle/host/start_process.hpp"
@@ -45,6 +46,17 @@ class Tail {
     text_.append(piece, static_cast<std::size_t>(count));
     if (text_.size() > 2 * keep_ + sizeof piece) cut();
   }
+  // The last line so far, of what is not a whole one either; at most its end.
+  std::string_view last_line() const {
+    constexpr std::size_t kMost = 400;
+    std::string_view rest = text_;
+    if (const std::size_t end = rest.find_last_not_of(" \n\r\t"); end != rest.npos)
+      rest = rest.substr(0, end + 1);
+    else
+      return {};
+    if (const std::size_t begin = rest.find_last_of("\n\r"); begin != rest.npos) rest.remove_prefix(begin + 1);
+    return rest.substr(rest.size() > kMost ? rest.size() - kMost : 0);
+  }
   std::string take() {
     cut();
     return std::move(text_);
@@ -61,10 +73,17 @@ class Tail {
 };
 
 // Until both have ended; false when the deadline comes first.
-bool read_to_end(Tail& output, Tail& errors, std::optional<Clock::time_point> deadline) {
+bool read_to_end(Tail& output, Tail& errors, std::optional<Clock::time_point> deadline,
+                 const std::function<void(std::string_view)>& watch) {
   constexpr std::chrono::milliseconds kLook{500};  // a signal may come between our question and poll
+  Clock::time_point watched = Clock::now();
+  std::string line;  // of the stream that said something last
   while (output.descriptor() >= 0 || errors.descriptor() >= 0) {
     stop_if_interrupted();
+    if (watch && Clock::now() - watched >= kLook) {
+      watched = Clock::now();
+      watch(line);
+    }
     auto pause = kLook;
     if (deadline) pause = std::min(pause, std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()));
     if (pause.count() <= 0) return false;
@@ -74,6 +93,7 @@ bool read_to_end(Tail& output, Tail& errors, std::optional<Clock::time_point> de
     if (ready <= 0) continue;
     if (waiting[0].revents != 0) output.read_some();
     if (waiting[1].revents != 0) errors.read_some();
+    if (watch) line = waiting[1].revents != 0 ? errors.last_line() : output.last_line();
   }
   return true;
 }
@@ -120,6 +140,16 @@ int RunningChild::wait() {
   return status;
 }
 
+bool RunningChild::ends_within(std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kLook{20};
+  for (const auto deadline = Clock::now() + patience; Clock::now() < deadline; std::this_thread::sleep_for(kLook))
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = 0;
+      return true;
+    }
+  return false;
+}
+
 void RunningChild::signal(int number) const {
   ::kill(contained_ ? -pid_ : pid_, number);
 }
@@ -139,10 +169,10 @@ ChildEnd run_child(const Child& child) {
   std::optional<Clock::time_point> deadline;
   if (child.patience) deadline = started + *child.patience;
   try {
-    if (!read_to_end(output, errors, deadline)) return {.late = true};
+    if (!read_to_end(output, errors, deadline, child.watch)) return {.late = true};
   } catch (const Interrupted&) {
     running.signal(SIGTERM);  // a signal that only we got ends it too, with time to remove what it made
-    running.wait();
+    running.ends_within(std::chrono::seconds(3));  // else it is killed
     throw;
   }
   const int status = running.wait();

@@ -47,6 +47,32 @@ void Progress::print_line(const std::string& text) {
   std::fflush(stream_);
 }
 
+void Progress::tell(std::string_view text) {
+  constexpr std::size_t kColumns = 100;
+  if (stream_ == nullptr) return;
+  const std::lock_guard lock(guard_);
+  const Clock::time_point now = Clock::now();
+  if (!terminal_ && now - told_ < std::chrono::seconds(10)) return;
+  told_ = now;
+  std::string line = terminal_text(std::string(text));
+  if (terminal_ && line.size() > kColumns) {
+    line.resize(kColumns);
+    while (!line.empty() && !is_utf8(line)) line.pop_back();
+  }
+  draw(line);
+}
+
+void Progress::draw(const std::string& line) {
+  if (!terminal_) {
+    std::fprintf(stream_, "%s\n", line.c_str());
+  } else {
+    // What stood there may have been longer.
+    std::fprintf(stream_, "\r%-*s", static_cast<int>(drawn_), line.c_str());
+    drawn_ = line.size();
+  }
+  std::fflush(stream_);
+}
+
 void Progress::begin(std::string label, std::uint64_t total) {
   const std::lock_guard lock(guard_);
   label_ = one_line(label);
@@ -91,14 +117,7 @@ void Progress::show(Clock::time_point now) {
   const double rate = static_cast<double>(done_ - skipped_) / std::chrono::duration<double>(now - begun_).count();
   if (total_ > done_ && rate > 1)
     line += ", " + in_minutes(static_cast<std::uint64_t>(static_cast<double>(total_ - done_) / rate)) + " left";
-  if (!terminal_) {
-    std::fprintf(stream_, "%s\n", line.c_str());
-  } else {
-    // What stood there may have been longer.
-    std::fprintf(stream_, "\r%-*s", static_cast<int>(drawn_), line.c_str());
-    drawn_ = line.size();
-  }
-  std::fflush(stream_);
+  draw(line);
 }
 
 void Progress::clear() {

@@ -160,6 +160,43 @@ TEST_CASE("an interrupt ends the child first, and gives it time to clean up") {
   }
 }
 
+TEST_CASE("a child that goes on after an interrupt is killed within five seconds") {
+  const sealift::test::TempDir dir;
+  const pid_t we = ::fork();
+  if (we == 0) {
+    catch_interrupts();
+    try {
+      run_child(shell("trap '' TERM INT; " + announce(dir / "child") + "while :; do sleep 0.01; done"));
+    } catch (const Interrupted& stopped) {
+      ::_exit(stopped.signal);
+    }
+    ::_exit(0);
+  }
+  const pid_t child = wait_for_number(dir / "child");
+  const auto began = std::chrono::steady_clock::now();
+  ::kill(we, SIGINT);
+  int status = 0;
+  ::waitpid(we, &status, 0);
+  CHECK(WEXITSTATUS(status) == SIGINT);
+  CHECK(std::chrono::steady_clock::now() - began < 5s);
+  CHECK(is_gone(child));
+}
+
+TEST_CASE("whoever watches a child is told the last line of what it said, whole or not, on either stream") {
+  const sealift::test::TempDir dir;
+  REQUIRE(::mkfifo((dir / "go").c_str(), 0600) == 0);
+  Child child = shell("echo first; echo '[2/72] nvcc' >&2; read answer < " + (dir / "go").string() +
+                      "; printf 'half a line'; read answer < " + (dir / "go").string());
+  std::vector<std::string> seen;
+  child.watch = [&](std::string_view line) {
+    if (seen.empty() ? line != "[2/72] nvcc" : line != "half a line" || seen.size() == 2) return;
+    seen.emplace_back(line);
+    std::ofstream(dir / "go") << "go\n";
+  };
+  CHECK(run_child(child).good());
+  CHECK(seen == std::vector<std::string>{"[2/72] nvcc", "half a line"});
+}
+
 TEST_CASE("a child has nothing of the login's, whose keys, umask and terminal only a program that is named gets") {
   const pid_t login = ::fork();  // a login of its own, with a terminal, keys and a strict umask
   if (login == 0) {

@@ -35,6 +35,14 @@ TEST_CASE("a note is a line, and a warning says that it is one") {
         }) == "resolving\nwarning: no wheel\n");
 }
 
+TEST_CASE("what is told again and again is a line every ten seconds where there is no terminal") {
+  CHECK(printed([](Progress& progress) {
+          progress.tell("the build: 3 s: [1/72] nvcc");
+          progress.tell("the build: 4 s: [2/72] nvcc");
+          progress.note("built");
+        }) == "the build: 3 s: [1/72] nvcc\nbuilt\n");
+}
+
 TEST_CASE("a count that was quick is one line: label, bytes, rate, seconds") {
   const std::string line = printed([](Progress& progress) {
     progress.begin("fetching 2 files", 4'000'000);

@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sealift::bundle {
@@ -27,6 +29,8 @@ struct Child {
   std::vector<int> kept = {};  // ascending: descriptors that it gets, under their numbers
   // Bytes of a file that it, or what it starts, may write; 0: as for us. One that wants more gets SIGXFSZ.
   std::uint64_t largest_file = 0;
+  // Called about twice a second while it runs, with the last line that it printed on a stream that is kept.
+  std::function<void(std::string_view)> watch = {};
 };
 
 struct ChildEnd {
@@ -42,7 +46,8 @@ struct ChildEnd {
   std::string text(const Child& child) const;
 };
 
-// stdin is empty. Throws Io when no process can be made at all, and Interrupted once the child has ended by SIGTERM.
+// stdin is empty. Throws Io when no process can be made at all, and Interrupted once the child has ended by SIGTERM or,
+// three seconds later, by SIGKILL.
 ChildEnd run_child(const Child& child);
 
 // A child that is not waited for yet. It is killed when this object ends, and when we die.
@@ -57,6 +62,7 @@ class RunningChild {
 
   pid_t pid() const { return pid_; }
   int wait();  // the status that waitpid reports
+  bool ends_within(std::chrono::milliseconds patience);
   void signal(int number) const;
 
  private:

@@ -21,6 +21,9 @@ class Progress {
   ~Progress();
 
   void note(std::string_view text) { print_line(std::string(text)); }
+  // Of work that counts no bytes, as often as anybody likes: on a terminal it is redrawn, elsewhere it becomes a line
+  // every ten seconds.
+  void tell(std::string_view text);
   void warn(std::string_view text) { print_line("warning: " + std::string(text)); }
 
   // Counts bytes from here on, of `total`; 0: nobody knows how many.
@@ -36,6 +39,7 @@ class Progress {
 
   void print_line(const std::string& text);
   void show(Clock::time_point now);
+  void draw(const std::string& line);
   void clear();
   std::string text(Clock::time_point now) const;
 
@@ -49,6 +53,7 @@ class Progress {
   std::size_t drawn_ = 0;  // columns of the line that is redrawn
   Clock::time_point begun_;
   Clock::time_point shown_;
+  Clock::time_point told_;
 };
 
 }  // namespace sealift::bundle
