@@ -17,7 +17,7 @@ using bundle::ErrorCode;
 
 ProcessResult BuildEnvironment::run_uv(std::vector<std::string> words) const {
   words.insert(words.begin(), tools_.uv.string());
-  return packager::run_uv(words);
+  return packager::run_uv(words, {}, watch_of(order_, tools_, "what its build requires"));
 }
 
 void BuildEnvironment::uv(const std::vector<std::string>& words, const char* what) const {

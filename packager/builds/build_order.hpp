@@ -12,6 +12,7 @@
 #include "packager/host/sandbox.hpp"
 #include "packager/job/python_inputs.hpp"
 #include "packager/lock/lock.hpp"
+#include "sealift/bundle/host/progress.hpp"
 
 namespace sealift::packager {
 
@@ -23,8 +24,9 @@ struct BuildTools {
   std::map<std::string, BuildExtras> extras = {};  // by package, normalized
   std::vector<std::string> index_words;            // arguments of uv
   Isolation isolation = Isolation::Sandbox;
-  GitLogins logins = {};         // of the repositories that are cloned
-  HttpLogins index_logins = {};  // of the servers that archives come from
+  GitLogins logins = {};                 // of the repositories that are cloned
+  HttpLogins index_logins = {};          // of the servers that archives come from
+  bundle::Progress* progress = nullptr;  // told of steps that last
 };
 
 struct BuildOrder {

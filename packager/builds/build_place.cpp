@@ -3,9 +3,11 @@
 #include "packager/builds/build_place.hpp"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/file.h>
 
 #include <cerrno>
+#include <string>
 
 #include "sealift/bundle/host/interrupt.hpp"
 
@@ -14,7 +16,7 @@ namespace sealift::packager {
 namespace fs = std::filesystem;
 
 BuildPlace::BuildPlace(const Cache& cache, const bundle::Digest& source)
-    : path_(cache.root() / "builds" / source.hex().substr(0, 16)) {
+    : path_(cache.root() / "builds" / source.hex().substr(0, 16)), scratch_(cache.scratch()) {
   fs::create_directories(path_.parent_path());
   lock_ =
       bundle::Descriptor(::open((path_.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
@@ -26,8 +28,15 @@ BuildPlace::BuildPlace(const Cache& cache, const bundle::Digest& source)
 }
 
 BuildPlace::~BuildPlace() {  // the flock's file stays, since a process that waits for it has it open
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  std::error_code error;
+  try {
+    bundle::stop_if_interrupted();
+  } catch (const bundle::Interrupted&) {  // it may be gigabytes, and somebody waits for our end
+    std::string left = (scratch_ / "build-XXXXXX").string();
+    if (::mkdtemp(left.data()) != nullptr) fs::rename(path_, left, error);
+    if (!error) return;
+  }
+  fs::remove_all(path_, error);
 }
 
 }  // namespace sealift::packager

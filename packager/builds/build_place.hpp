@@ -16,12 +16,12 @@ class BuildPlace {
   BuildPlace(const Cache& cache, const bundle::Digest& source);
   BuildPlace(const BuildPlace&) = delete;
   BuildPlace& operator=(const BuildPlace&) = delete;
-  ~BuildPlace();
+  ~BuildPlace();  // removes it; after an interrupt it becomes a folder of CACHE/scratch, which the next run clears
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
+  std::filesystem::path path_, scratch_;
   bundle::Descriptor lock_;
 };
 

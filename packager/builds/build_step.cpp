@@ -3,6 +3,7 @@
 #include "packager/builds/build_step.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,18 @@ ProcessResult run_step(const BuildTools& tools, const SandboxedRun& run) {
   if (tools.isolation == Isolation::Sandbox) return run_sandboxed(run);
   std::vector<std::string> words = {"sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", run.folder.string()};
   words.insert(words.end(), run.command.begin(), run.command.end());
-  return run_in(words, run.environment);
+  return run_in(words, run.environment, run.watch);
+}
+
+Watch watch_of(const BuildOrder& order, const BuildTools& tools, const std::string& step) {
+  if (tools.progress == nullptr) return {};
+  const std::string title = order.name + (order.version.empty() ? "" : " " + order.version) + ", " + step + ": ";
+  return [title, progress = tools.progress, began = std::chrono::steady_clock::now()](std::string_view last_line) {
+    const auto lasts = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+    if (lasts.count() < 3) return;
+    progress->tell(title + std::to_string(lasts.count()) + " s" +
+                   (last_line.empty() ? "" : ": " + std::string(last_line)));
+  };
 }
 
 std::vector<fs::path> with_python(const BuildTools& tools, std::vector<fs::path> readable) {

@@ -18,6 +18,9 @@ inline constexpr const char* kSystemPath = "/usr/local/sbin:/usr/local/bin:/usr/
 // In the sandbox, or, where the packer said so, with the same variables and nothing else to hold it.
 ProcessResult run_step(const BuildTools& tools, const SandboxedRun& run);
 
+// Tells how long a step of this build lasts, and what it said last: "flash-attn 2.8.3, the build: 31 s: [3/72] nvcc …".
+Watch watch_of(const BuildOrder& order, const BuildTools& tools, const std::string& step);
+
 // `readable`, and the target's Python, where it is not the system's.
 std::vector<std::filesystem::path> with_python(const BuildTools& tools, std::vector<std::filesystem::path> readable);
 

@@ -171,7 +171,8 @@ std::set<Digest> rebuild_missing(const std::vector<LockedWheel>& wheels, const s
                                      .got = gone,
                                      .next = "run sealift-pack lock again with the same --cache"});
   if (!downloads.empty()) fetch(downloads, cache, progress, options);
-  const BuildTools tools = find_tools();
+  BuildTools tools = find_tools();
+  tools.progress = &progress;
   for (const LockedWheel* wheel : missing) {
     const LockedBuild& build = *wheel->built_from;
     progress.note("building " + wheel->name + " " + wheel->version + " again: it is not in the cache");

@@ -48,6 +48,11 @@ else:
     target.build_wheel(answer)
 )";
 
+std::string step_of(const std::string& hook) {
+  if (hook == "build") return "the build";
+  return hook == "requires" ? "what its build requires" : "what it requires";
+}
+
 class Build {
  public:
   Build(const BuildOrder& order, const BuildTools& tools, const fs::path& place)
@@ -163,7 +168,8 @@ class Build {
                           .environment = variables(),
                           .readable = with_python(tools_, {environment_.folder()}),
                           .writable = {place_ / "source", place_ / "wheel", place_ / "home", place_ / "tmp"},
-                          .folder = project_of(order_, place_)});
+                          .folder = project_of(order_, place_),
+                          .watch = watch_of(order_, tools_, step_of(name))});
     if (result.exit_code != 0)
       refuse_build(order_, ErrorCode::SelfTest, "the build failed", end_of_log(result.out + "\n" + result.err));
   }

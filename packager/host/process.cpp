@@ -47,7 +47,8 @@ fs::path require_program(const std::string& name) {
 }
 
 ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                         bool of_login, const std::vector<int>& kept, std::uint64_t largest_file = 0) {
+                         bool of_login, const Watch& watch, const std::vector<int>& kept,
+                         std::uint64_t largest_file = 0) {
   bundle::Child child{.arguments = argv,
                       .environment = {},
                       .contained = false,
@@ -56,7 +57,8 @@ ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<st
                       .keep_errors = kMostOutput,
                       .of_login = of_login,
                       .kept = kept,
-                      .largest_file = largest_file};
+                      .largest_file = largest_file,
+                      .watch = watch};
   for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
   child.arguments.front() = require_program(argv.front()).string();
   bundle::ChildEnd end = bundle::run_child(child);
@@ -79,15 +81,15 @@ std::map<std::string, std::string> passed_environment() {
 }
 
 ProcessResult run_process(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                          std::uint64_t largest_file) {
+                          std::uint64_t largest_file, const Watch& watch) {
   std::map<std::string, std::string> all = environment;
   all.merge(passed_environment());
-  return run_to_end(argv, all, true, {}, largest_file);
+  return run_to_end(argv, all, true, watch, {}, largest_file);
 }
 
 ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                     const std::vector<int>& kept) {
-  return run_to_end(argv, environment, false, kept);
+                     const Watch& watch, const std::vector<int>& kept) {
+  return run_to_end(argv, environment, false, watch, kept);
 }
 
 std::string run_checked(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment) {

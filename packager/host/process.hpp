@@ -4,11 +4,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sealift::packager {
+
+// Called about twice a second while a program runs, with the last line that it printed.
+using Watch = std::function<void(std::string_view last_line)>;
 
 struct ProcessResult {
   int exit_code = 0;  // 128 + signal when one ended it
@@ -25,7 +30,8 @@ std::map<std::string, std::string> passed_environment();
 // without '/' is looked up in PATH. Throws Missing when there is no such program, Io when it prints 64 MiB or more.
 // `largest_file`: bytes of a file that it may write, where a server chooses what it writes; 0: no limit of ours.
 ProcessResult run_process(const std::vector<std::string>& argv,
-                          const std::map<std::string, std::string>& environment = {}, std::uint64_t largest_file = 0);
+                          const std::map<std::string, std::string>& environment = {}, std::uint64_t largest_file = 0,
+                          const Watch& watch = {});
 
 // Of an index of packages, unpacked too: more than any distribution has.
 inline constexpr std::uint64_t kLargestIndex = std::uint64_t{1} << 30;
@@ -37,7 +43,7 @@ std::string run_checked(const std::vector<std::string>& argv,
 // The same with exactly these variables, and nothing of the login's: no key, its umask neither. `kept`, ascending:
 // descriptors that it gets.
 ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                     const std::vector<int>& kept = {});
+                     const Watch& watch = {}, const std::vector<int>& kept = {});
 
 // Where PATH has `name`, else where it lies beside the running program, as in a wheel's environment; empty: nowhere.
 std::filesystem::path find_program(const std::string& name);

@@ -77,7 +77,7 @@ ProcessResult start(Words words, const SandboxedRun& run) {
   const bundle::Descriptor filter = no_keys_filter();
   add(words, {"--seccomp", std::to_string(filter.get()), "--chdir", run.folder.string(), "--"});
   words.insert(words.end(), run.command.begin(), run.command.end());
-  return run_in(words, {}, {filter.get()});
+  return run_in(words, {}, run.watch, {filter.get()});
 }
 
 std::string devices_in(const std::string& table) {

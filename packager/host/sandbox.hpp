@@ -23,6 +23,7 @@ struct SandboxedRun {
   std::vector<std::filesystem::path> writable;
   std::filesystem::path folder = "/";               // where it starts
   std::vector<std::filesystem::path> devices = {};  // of /dev, beside null, zero, random and terminals; absolute
+  Watch watch = {};
 };
 
 // A system in place of this machine's own, of which only programs and libraries are there.

@@ -41,7 +41,8 @@ std::map<std::string, std::string> our_uv_variables() {
 
 }  // namespace
 
-ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more) {
+ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more,
+                     const Watch& watch) {
   std::map<std::string, std::string> environment = {{"UV_PYTHON_DOWNLOADS", "never"},
                                                     {"NO_COLOR", "1"},
                                                     {"UV_SYSTEM_CERTS", "1"},
@@ -52,7 +53,7 @@ ProcessResult run_uv(std::vector<std::string> command, const std::map<std::strin
   if (const std::string file = trusted_certificates(); !file.empty()) environment["SSL_CERT_FILE"] = file;
   environment.insert(more.begin(), more.end());
   command.emplace_back("--no-config");
-  ProcessResult result = run_process(command, environment);
+  ProcessResult result = run_process(command, environment, 0, watch);
   result.err = without_logins(result.err);
   return result;
 }

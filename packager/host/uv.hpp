@@ -14,7 +14,8 @@ namespace sealift::packager {
 
 // The first word is the program itself; the rest is completed with --no-config. `more` are further variables. What uv
 // says on its error output comes back without the logins of addresses.
-ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more = {});
+ProcessResult run_uv(std::vector<std::string> command, const std::map<std::string, std::string>& more = {},
+                     const Watch& watch = {});
 
 // What `keyring` needs to find its own store, where UV_KEYRING_PROVIDER says that it is to be asked.
 std::map<std::string, std::string> keyring_variables();

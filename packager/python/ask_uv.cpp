@@ -125,6 +125,7 @@ PythonMeans python_means(const Job& job, const fs::path& uv, const Interpreter& 
 
 UvAnswer ask_uv(const Job& job, PythonMeans& means, SourceFacts& facts, bundle::Progress& progress) {
   means.tools.index_words = index_words(job.inputs);
+  means.tools.progress = &progress;
   return Rounds(job, means, facts, progress).run();
 }
 

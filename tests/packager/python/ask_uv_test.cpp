@@ -16,6 +16,7 @@ namespace {
 // A made index, a job for it and what `lock` says.
 struct Shelf {
   Yard yard;
+  std::string index = "file://" + (yard.dir / "simple").string();
   std::string said;
 
   static bool is_left_out() { return no_tools() || find_program("patchelf").empty(); }
@@ -48,8 +49,8 @@ struct Shelf {
     write_file(yard.dir / "job.toml",
                "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n"
                "[python]\nversion = \"3.11\"\ninterpreter = \"" +
-                   kPython.string() + "\"\nrequirements = [" + requirements + "]\ndefault_index = \"file://" +
-                   (yard.dir / "simple").string() + "\"\n" + more);
+                   kPython.string() + "\"\nrequirements = [" + requirements + "]\ndefault_index = \"" + index + "\"\n" +
+                   more);
     std::FILE* stream = std::fopen((yard.dir / "said").c_str(), "w");
     bundle::Progress progress(stream);
     std::vector<std::string> locked;
@@ -74,6 +75,20 @@ struct Shelf {
 };
 
 using Locked = std::vector<std::string>;
+
+const std::string bytes = make_wheel(wheel);
+server.put("/files/" + wheel.file_name(), {.body = bytes});
+std::string& listed = files[name];
+listed += (listed.empty() ? "" : ",") + std::string("{\"filename\":\"") + wheel.file_name() + "\",\"url\":\"" +
+          server.url("/files/" + wheel.file_name()) + "\",\"size\":" + std::to_string(bytes.size()) +
+          ",\"upload-time\":\"" + day + "T01:02:03Z\"," + (yanked.empty() ? "" : "\"yanked\":\"" + yanked + "\",") +
+          "\"hashes\":{\"sha256\":\"" + bundle::sha256(bundle::as_bytes(bytes)).hex() + "\"}}";
+server.put("/simple/" + name + "/",
+           {.body = "{\"meta\":{\"api-version\":\"1.1\"},\"name\":\"" + name + "\",\"files\":[" + listed + "]}",
+            .headers = "Content-Type: application/vnd.pypi.simple.v1+json\r\n"});
+}
+}
+;
 
 }  // namespace
 
@@ -120,6 +135,16 @@ TEST_CASE("a source that cannot be built is named with who needs it, and no othe
   CHECK_REFUSED(shelf.lock("\"top\""), Platform, "no compiler here");
   CHECK_REFUSED(shelf.lock("\"top\""), Platform, "constraints = [\"base!=2.0\"]");
   CHECK(shelf.lock("\"top\"", "constraints = [\"base!=2.0\"]\n") == Locked{"base==1.0", "top==2.0"});
+}
+
+TEST_CASE("a wheel that requires something else than its backend had said is built once, and uv is asked again") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  shelf.wheel("other", "1.0");
+  shelf.sdist("base", "2.0", "import sys\nREQUIRES = ['other'] if 'build' in sys.orig_argv else []\n");
+  CHECK(shelf.lock("\"base\"") == Locked{"base==2.0", "other==1.0"});
+  CHECK(shelf.times_said("building ") == 1);
+  CHECK(shelf.times_said("was built before") == 0);
 }
 
 TEST_CASE("a source that publishes what it requires is read without its backend") {
