@@ -182,7 +182,19 @@ std::set<std::string> projects_of(const std::vector<LockedWheel>& wheels) {
   return projects;
 }
 
-// uv's own lock file, beside ours.
+// The lock with those wheels that need no build, for what can be judged before one.
+Lock with_published(Lock lock, const PythonChoice& choice, const HttpLogins& logins) {
+  lock.wheels = choice.wheels;
+  fill_sizes(lock.wheels, logins);
+  std::set<std::string> projects = projects_of(lock.wheels);
+  for (const SourcePackage& source : choice.sources) projects.insert(source.name);
+  require_packages(lock.owners, projects);
+  require_packages(lock.shared, projects);
+  return lock;
+}
+
+// uv's own lock file, beside ours; as soon as there is one, because it shows what was chosen when something of that is
+// refused.
 void write_evidence(const fs::path& folder, const Job& job, const std::string& pylock) {
   std::string name = job.name;  // the specification allows no dots here
   std::replace(name.begin(), name.end(), '.', '-');
@@ -229,7 +241,17 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
     progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
   Refusals refusals;  // what the one part refuses is no reason to ask the others in another run
   LockedPython python;
-  refusals.ask([&] { python = lock_python(job, means, progress); });
+  SeenAhead ahead;
+  refusals.ask([&] {
+    PythonLock packages(job, means, progress);
+    do {
+      packages.ask();
+      write_evidence(folder, job, packages.pylock());
+      if (!packages.choice().sources.empty() && options.ask_sizes)
+        check_published(with_published(lock, packages.choice(), logins), means.cache, logins, ahead);
+    } while (!packages.build());
+    python = packages.finish();
+  });
   refusals.ask([&] { lock.models = list_models(job.models, cache, progress); });
   refusals.ask([&] { lock.apt = lock_apt(job.apt, job.target.arch, cache, progress); });
   refusals.refuse("parts of the job are refused", "do for each of them what stands below it, and lock again");
@@ -271,9 +293,8 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const std::string text = write_lock(lock, folder);
   ToldWarnings told(cache, bundle::sha256(bundle::as_bytes(text)));
   told.begin_anew();
-  check_contents(lock, cache, options.ask_sizes, logins, told, progress);
+  check_contents(lock, cache, options.ask_sizes, logins, ahead, told, progress);
 
-  write_evidence(folder, job, python.pylock);
   replace_text(file, text);
   told.close(progress);
   cache.warn_of_notes(progress);

@@ -55,16 +55,21 @@ std::optional<Error> collisions_of(const std::vector<std::optional<Installed>>& 
 
 }  // namespace
 
-bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const Cache& cache, const HttpLogins& logins) {
+bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const Cache& cache, const HttpLogins& logins,
+                 SeenAhead& ahead) {
   std::vector<std::optional<Installed>> seen(contents.size());
   WheelFaults faults(contents.size() + 1);
   parallel_requests(kLooksAtOnce, contents.size(), [&](std::size_t i, const StopCheck& check) {
     try {
-      seen[i] = look_ahead(contents[i], cache, lock, logins, check);
+      const auto before = ahead.find(contents[i].sha256);
+      const bool known = contents[i].kind == Content::Kind::Wheel && before != ahead.end();
+      seen[i] = known ? before->second : look_ahead(contents[i], cache, lock, logins, check);
     } catch (const Error& error) {
       if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
     }
   });
+  for (std::size_t i = 0; i < contents.size(); ++i)
+    if (contents[i].kind == Content::Kind::Wheel && seen[i]) ahead.emplace(contents[i].sha256, *seen[i]);
   if (faults.any()) {  // and what else is known already, so that it is not the next refusal
     if (const std::optional<Error> collisions = collisions_of(seen, contents, lock))
       faults.keep(contents.size(), *collisions);

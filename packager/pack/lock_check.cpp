@@ -36,7 +36,19 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
   require_native(report, lock.target, {});
 }
 
-void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, const HttpLogins& logins,
+void check_published(const Lock& lock, const Cache& cache, const HttpLogins& logins, SeenAhead& ahead) {
+  bundle::Progress silent(nullptr);  // what is no refusal is said once, at the end
+  check_profile(lock, silent);
+  std::vector<Content> wheels = contents_of(lock);
+  std::erase_if(wheels, [](const Content& content) { return content.kind != Content::Kind::Wheel; });
+  try {
+    check_ahead(lock, wheels, cache, logins, ahead);
+  } catch (const bundle::Error& error) {
+    if (error.code() != bundle::ErrorCode::Usage && error.code() != bundle::ErrorCode::Missing) throw;
+  }
+}
+
+void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, const HttpLogins& logins, SeenAhead& ahead,
                     ToldWarnings& told, bundle::Progress& progress) {
   const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
                                   [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
@@ -44,7 +56,7 @@ void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, cons
     const PackPlan plan = plan_pack(lock, contents_of(lock), {}, cache);
     warn_of_contents(plan, told, progress);
     check_native(plan, cache, {}, told, progress);
-  } else if (ask_servers && !check_ahead(lock, contents_of(lock), cache, logins)) {
+  } else if (ask_servers && !check_ahead(lock, contents_of(lock), cache, logins, ahead)) {
     progress.note("some files could not be looked into before they are fetched: create checks them");
   }
 }

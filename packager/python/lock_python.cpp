@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "packager/builds/source_metadata.hpp"
-#include "packager/resolve/project_source.hpp"
 
 namespace sealift::packager {
 
@@ -37,39 +35,6 @@ std::string identity_of(const SourcePackage& source) {
          source.subdirectory + (source.sha256 ? source.sha256->hex() : "");
 }
 
-// Wheels of sources by what they were built from. A wheel may require something else than uv was told before it was
-// built, and uv may then choose other sources.
-class SourceWheels {
- public:
-  // Builds those of `sources` that are new; false when all of them require what uv went by.
-  bool build(const std::vector<SourcePackage>& sources, const PythonMeans& means, const Job& job,
-             bundle::Progress& progress, const WhoNeeds& needs, SourceFacts& facts) {
-    std::vector<SourcePackage> fresh;
-    for (const SourcePackage& source : sources)
-      if (!built_.contains(identity_of(source))) fresh.push_back(source);
-    if (fresh.empty()) return false;
-    BuiltWheels made = build_sources(fresh, means.tools, job.target, means.cache, progress, needs, job.startup_files);
-    bool news = false;
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-      if (facts.learn(metadata_of_built(made.wheels[i], means.cache, job.startup_files))) news = true;
-      built_.insert_or_assign(identity_of(fresh[i]), std::pair(std::move(made.wheels[i]), std::move(made.needs[i])));
-    }
-    return news;
-  }
-
-  // The wheels of just these sources, into `locked`.
-  void add(const std::vector<SourcePackage>& sources, LockedPython& locked) const {
-    for (const SourcePackage& source : sources) {
-      const auto& [wheel, need] = built_.at(identity_of(source));
-      locked.wheels.push_back(wheel);
-      locked.needs.push_back(need);
-    }
-  }
-
- private:
-  std::map<std::string, std::pair<LockedWheel, NativeNeed>> built_;
-};
-
 [[noreturn]] void refuse_empty_lock(const Job& job) {
   throw Error(ErrorCode::Usage,
               {.what = "no package of the lock that the job names is for this target and use",
@@ -80,42 +45,68 @@ class SourceWheels {
 
 constexpr int kMostBuildRounds = 20;  // of building and asking once more
 
-}  // namespace
-
-LockedPython lock_python(const Job& job, PythonMeans& means, bundle::Progress& progress) {
-  LockedPython locked;
-  const auto needs = [&] { return who_needs(job, means.tools.uv, means.uv_python, locked.facts); };
-  SourceWheels wheels;
-  const std::optional<ProjectSource> project = project_to_build(job);
-  for (int round = 0;; ++round) {
-    UvAnswer answer = ask_uv(job, means, locked.facts, progress);
-    if (!job.inputs.build && !answer.choice.sources.empty()) refuse_sources(answer.choice.sources, needs());
-    if (project && !project->carried)  // it is a source only for what it requires
-      std::erase_if(answer.choice.sources, [&](const SourcePackage& source) { return source.name == project->name; });
-    if (wheels.build(answer.choice.sources, means, job, progress, needs, locked.facts)) {
-      if (round < kMostBuildRounds) continue;
-      throw Error(ErrorCode::Platform, {.what = "what is built keeps asking for other sources",
-                                        .where = job.file.string(),
-                                        .next = "require versions, or constrain them"});
-    }
-    for (const std::string& warning : answer.resolution.warnings) progress.warn(warning);
-    locked.warnings = std::move(answer.resolution.warnings);
-    locked.wheels = std::move(answer.choice.wheels);
-    locked.pylock = means.tools.index_logins.as_written(std::move(answer.resolution.pylock));
-    wheels.add(answer.choice.sources, locked);
-    if (job.inputs.lock_file && locked.wheels.empty()) refuse_empty_lock(job);
-    break;
-  }
-  for (const auto& [package, extras] : means.tools.extras)
-    if (std::none_of(locked.wheels.begin(), locked.wheels.end(),
+void warn_of_unused(const BuildTools& tools, const std::vector<LockedWheel>& wheels, bundle::Progress& progress) {
+  for (const auto& [package, extras] : tools.extras)
+    if (std::none_of(wheels.begin(), wheels.end(),
                      [&](const LockedWheel& wheel) { return wheel.name == package && wheel.built_from; }))
       progress.warn("nothing was built as " + package +
                     ", for which the job has extra_build_dependencies or extra_build_variables: correct the name, or "
                     "remove them where it has a wheel");
-  for (LockedWheel& wheel : locked.wheels) {
-    wheel.url = means.tools.index_logins.as_written(std::move(wheel.url));
-    if (wheel.built_from) wheel.built_from->url = means.tools.index_logins.as_written(std::move(wheel.built_from->url));
+}
+
+}  // namespace
+
+PythonLock::PythonLock(const Job& job, PythonMeans& means, bundle::Progress& progress)
+    : job_(job), means_(means), progress_(progress), project_(project_to_build(job)) {}
+
+std::map<std::string, std::string> PythonLock::needs() const {
+  return who_needs(job_, means_.tools.uv, means_.uv_python, facts_);
+}
+
+void PythonLock::ask() {
+  if (++rounds_ > kMostBuildRounds)
+    throw Error(ErrorCode::Platform, {.what = "what is built keeps asking for other sources",
+                                      .where = job_.file.string(),
+                                      .next = "require versions, or constrain them"});
+  answer_ = ask_uv(job_, means_, facts_, progress_);
+  pylock_ = means_.tools.index_logins.as_written(std::move(answer_.resolution.pylock));
+  if (!job_.inputs.build && !answer_.choice.sources.empty()) refuse_sources(answer_.choice.sources, needs());
+  if (project_ && !project_->carried)  // it is a source only for what it requires
+    std::erase_if(answer_.choice.sources, [&](const SourcePackage& source) { return source.name == project_->name; });
+}
+
+bool PythonLock::build() {
+  std::vector<SourcePackage> fresh;
+  for (const SourcePackage& source : answer_.choice.sources)
+    if (!built_.contains(identity_of(source))) fresh.push_back(source);
+  BuiltWheels made = build_sources(
+      fresh, means_.tools, job_.target, means_.cache, progress_, [&] { return needs(); }, job_.startup_files);
+  bool news = false;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    if (facts_.learn(metadata_of_built(made.wheels[i], means_.cache, job_.startup_files))) news = true;
+    built_.insert_or_assign(identity_of(fresh[i]), std::pair(std::move(made.wheels[i]), std::move(made.needs[i])));
   }
+  return !news;
+}
+
+LockedPython PythonLock::finish() {
+  LockedPython locked{.wheels = std::move(answer_.choice.wheels),
+                      .needs = {},
+                      .facts = facts_,
+                      .warnings = std::move(answer_.resolution.warnings)};
+  for (const SourcePackage& source : answer_.choice.sources) {
+    const auto& [wheel, need] = built_.at(identity_of(source));
+    locked.wheels.push_back(wheel);
+    locked.needs.push_back(need);
+  }
+  if (job_.inputs.lock_file && locked.wheels.empty()) refuse_empty_lock(job_);
+  const HttpLogins& logins = means_.tools.index_logins;
+  for (LockedWheel& wheel : locked.wheels) {
+    wheel.url = logins.as_written(std::move(wheel.url));
+    if (wheel.built_from) wheel.built_from->url = logins.as_written(std::move(wheel.built_from->url));
+  }
+  warn_of_unused(means_.tools, locked.wheels, progress_);
+  for (const std::string& warning : locked.warnings) progress_.warn(warning);
   std::sort(locked.wheels.begin(), locked.wheels.end(),
             [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
   return locked;

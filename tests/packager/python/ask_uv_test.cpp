@@ -137,6 +137,19 @@ TEST_CASE("a source that cannot be built is named with who needs it, and no othe
   CHECK(shelf.lock("\"top\"", "constraints = [\"base!=2.0\"]\n") == Locked{"base==1.0", "top==2.0"});
 }
 
+TEST_CASE("what published wheels must not have is refused before anything is built") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  for (const char* name : {"one", "two"}) {
+    const TinyWheel wheel{.name = name, .files = {{"both/__init__.py", name}}};
+    shelf.put(name, wheel.file_name(), make_wheel(wheel));
+  }
+  shelf.sdist("base", "2.0");
+  CHECK_REFUSED(shelf.lock("\"one\", \"two\", \"base\""), Conflict, "both/__init__.py");
+  CHECK(shelf.times_said("building ") == 0);
+  CHECK(fs::exists(shelf.yard.dir / "pylock.demo.toml"));  // what uv chose
+}
+
 TEST_CASE("a wheel that requires something else than its backend had said is built once, and uv is asked again") {
   if (Shelf::is_left_out()) return;
   Shelf shelf;
