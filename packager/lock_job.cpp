@@ -256,6 +256,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   refusals.ask([&] { lock.apt = lock_apt(job.apt, job.target.arch, cache, progress); });
   refusals.refuse("parts of the job are refused", "do for each of them what stands below it, and lock again");
   lock.wheels = std::move(python.wheels);
+  lock.warnings = std::move(python.warnings);
   require_packages(lock.owners, projects_of(lock.wheels));
   require_packages(lock.shared, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);

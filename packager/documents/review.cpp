@@ -31,7 +31,7 @@ class Review {
                      "root's fingerprint with the one that its owner told you.",
                      "生成本页时，已从下列根（root）开始核验全部签名和载荷的每一块；各条目的摘要即签名所覆盖的摘要。"
                      "请将根指纹与其所有者另行告知的指纹核对。"),
-        .sections = {what(), whose(), how_big(), files(), licences(), contents()}};
+        .sections = {what(), whose(), how_big(), warnings(), files(), licences(), contents()}};
   }
 
  private:
@@ -127,6 +127,20 @@ class Review {
                             size_text(facts_.manifest().payload.size)});
     section.rows.push_back(
         {word("Installed, at most", "安装后最多"), std::to_string(installed_files), size_text(installed)});
+    return section;
+  }
+
+  PageSection warnings() const {
+    PageSection section{.title = word("Warnings about the choice of packages, by the lock, which is not signed",
+                                      "选择软件包时的警告（来自未签名的 lock）"),
+                        .header = {word("Warning", "警告")},
+                        .rows = {}};
+    if (!facts_.lock)
+      section.rows.push_back({word("not known: no lock was named (--lock)", "未知：未给出 lock（--lock）")});
+    else if (facts_.lock->warnings.empty())
+      section.rows.push_back({word("none", "无")});
+    else
+      for (const std::string& warning : facts_.lock->warnings) section.rows.push_back({shown(warning)});
     return section;
   }
 

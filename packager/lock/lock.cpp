@@ -36,6 +36,14 @@ std::string list(const std::vector<std::string>& texts) {
   return out + "]";
 }
 
+// Sentences, so each has a line.
+std::string warning_lines(const std::vector<std::string>& warnings) {
+  if (warnings.empty()) return {};
+  std::string out = "warnings = [\n";
+  for (const std::string& warning : warnings) out += "  " + toml_quoted(warning) + ",\n";
+  return out + "]\n";
+}
+
 Digest digest(TomlTable& table) {
   const std::string text = table.string("sha256");
   const std::optional<Digest> value = Digest::from_hex(text);
@@ -196,12 +204,12 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       "# Written by sealift-pack lock. `sealift-pack create` packs exactly this.\n"
       "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = "
       "{}\npython "
-      "= {}\nimports = {}\n\n"
+      "= {}\nimports = {}\n{}\n"
       "[target]\n{}glibc_floor = {}\n{}{}\n",
       kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), lock.rollback_floor,
       toml_quoted(lock.created), toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python),
-      list(lock.imports), bundle::write_target_keys(lock.target), toml_quoted(lock.glibc_floor.text()),
-      lock.overruled.empty() ? "" : "overrule = " + list(lock.overruled) + "\n",
+      list(lock.imports), warning_lines(lock.warnings), bundle::write_target_keys(lock.target),
+      toml_quoted(lock.glibc_floor.text()), lock.overruled.empty() ? "" : "overrule = " + list(lock.overruled) + "\n",
       lock.system.empty() ? "" : "system = " + toml_quoted(lock.system.lexically_relative(folder).string()) + "\n");
   out +=
       fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
@@ -251,7 +259,8 @@ Lock read_lock(const fs::path& file) {
             .created = table.string("created"),
             .payload_digest = payload_digest(table),
             .python = table.string("python"),
-            .imports = table.strings("imports")};
+            .imports = table.strings("imports"),
+            .warnings = table.strings("warnings")};
   TomlTable target = table.table("target");
   glibc(target, "glibc");
   lock.target.arch = target.plain_name("arch");

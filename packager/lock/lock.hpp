@@ -106,6 +106,7 @@ struct Lock {
   std::string python;  // "3.11"
   std::vector<std::string> imports;
   LockedIndexes indexes;
+  std::vector<std::string> warnings = {};  // about what was chosen, by uv and by us
   LockedInterpreter interpreter;
   std::optional<bundle::CarriedRuntime> runtime;  // part of the interpreter's tar
   std::vector<LockedProgram> programs;

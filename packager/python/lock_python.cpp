@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "packager/builds/source_metadata.hpp"
+#include "packager/resolve/older_releases.hpp"
 
 namespace sealift::packager {
 
@@ -89,6 +90,23 @@ bool PythonLock::build() {
   return !news;
 }
 
+// All of them are one line on a terminal; the lock and the review page say which, and who holds each.
+void PythonLock::warn_of_older(LockedPython& locked) const {
+  const std::vector<OlderRelease> older = older_releases(pylock_, job_, means_.tools.uv, means_.uv_python);
+  if (older.empty()) return;
+  const std::map<std::string, std::string> who = needs();
+  std::string names;
+  for (const OlderRelease& one : older) {
+    names += (names.empty() ? "" : ", ") + one.name + " " + one.version + " (" + one.newest + ")";
+    const auto found = who.find(one.name);
+    locked.warnings.push_back(one.text() + (found == who.end() ? "" : " (needed by " + found->second + ")"));
+  }
+  progress_.warn(
+      fmt::format("{} of {} packages are older by more than a year than the newest release that fits, which "
+                  "is in brackets; the lock says who needs them: {}",
+                  older.size(), locked.wheels.size(), names));
+}
+
 LockedPython PythonLock::finish() {
   LockedPython locked{.wheels = std::move(answer_.choice.wheels),
                       .needs = {},
@@ -107,6 +125,7 @@ LockedPython PythonLock::finish() {
   }
   warn_of_unused(means_.tools, locked.wheels, progress_);
   for (const std::string& warning : locked.warnings) progress_.warn(warning);
+  warn_of_older(locked);
   std::sort(locked.wheels.begin(), locked.wheels.end(),
             [](const LockedWheel& a, const LockedWheel& b) { return a.file_name < b.file_name; });
   return locked;

@@ -41,6 +41,7 @@ class PythonLock {
 
  private:
   std::map<std::string, std::string> needs() const;
+  void warn_of_older(LockedPython& locked) const;
 
   const Job& job_;
   PythonMeans& means_;

@@ -126,7 +126,9 @@ Resolution resolve(const Job& job, const fs::path& uv, const UvPython& python, c
   std::vector<std::string> without_wheels;
   for (;;) {  // uv names one package at a time
     const std::vector<std::string> words = with_facts(command, job, facts, scratch.path(), resolution.logins);
-    const ProcessResult result = run_uv(words, variables_for(job, resolution.logins));
+    std::map<std::string, std::string> variables = variables_for(job, resolution.logins);
+    variables.emplace("RUST_LOG", kTellsSkipped);
+    const ProcessResult result = run_uv(words, variables);
     const bool answered = result.exit_code == 0;
     if (!answered && job.inputs.build) resolution.question = question_in(result.err);
     if (resolution.question) return resolution;

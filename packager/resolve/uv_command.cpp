@@ -199,4 +199,26 @@ std::vector<std::string> source_command(const Job& job, const fs::path& uv, cons
   return command;
 }
 
+std::vector<std::string> newest_command(const Job& job, const fs::path& uv, const UvPython& python,
+                                        const fs::path& scratch, const std::vector<std::string>& names,
+                                        const fs::path& answer) {
+  std::vector<std::string> lines;
+  if (job.inputs.requirements_file) lines = index_options(*job.inputs.requirements_file);
+  lines.insert(lines.end(), names.begin(), names.end());
+  replace_file(scratch / "newest.in", lines);
+  SourceFacts nothing_required;  // so uv reads and builds none of them
+  for (const std::string& name : names)
+    nothing_required.built.push_back(
+        {.name = name, .version = {}, .requires_dist = {}, .extras = {}, .requires_python = {}});
+  replace_file(scratch / "newest.toml", {write_source_facts(nothing_required)});
+  std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "newest.in").string()};
+  for (const std::string& word : index_words(job.inputs)) command.push_back(word);
+  for (const std::string& word : target_words(job, python)) command.push_back(word);
+  command.insert(command.end(),
+                 {"--no-build-isolation", "--no-deps", "--config-file", (scratch / "newest.toml").string(), "--quiet",
+                  "--format", "pylock.toml", "-o", answer.string()});
+  if (!job.inputs.build) command.insert(command.end(), {"--only-binary", ":all:"});
+  return command;
+}
+
 }  // namespace sealift::packager

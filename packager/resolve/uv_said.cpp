@@ -96,12 +96,18 @@ std::string needed_by(const std::string& message, const std::string& name) {
 }
 
 std::vector<std::string> warnings_in(const std::string& message) {
-  static constexpr std::string_view kStart = "warning: ";
+  static constexpr std::string_view kStart = "warning: ", kSkipped = "WARN `";
   std::vector<std::string> warnings;
+  const auto add = [&](std::string warning) {
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+  };
   for (std::size_t begin = 0; begin < message.size();) {
     const std::size_t end = std::min(message.find('\n', begin), message.size());
-    if (message.compare(begin, kStart.size(), kStart) == 0)
-      warnings.push_back(message.substr(begin + kStart.size(), end - begin - kStart.size()));
+    const std::string line = message.substr(begin, end - begin);
+    if (line.starts_with(kStart)) add(line.substr(kStart.size()));
+    if (const std::size_t close = line.find('`', kSkipped.size());
+        line.starts_with(kSkipped) && close != line.npos && line.substr(0, close).find("==") != line.npos)
+      add(line.substr(kSkipped.size(), close - kSkipped.size()) + " was skipped, since it" + line.substr(close + 1));
     begin = end + 1;
   }
   return warnings;

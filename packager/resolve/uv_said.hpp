@@ -31,7 +31,9 @@ std::set<std::string> named_unbuildable(const std::string& message);
 // Who needs `name`, from uv's explanation, as " (needed by ms-swift==4.6.0)"; empty when it does not say.
 std::string needed_by(const std::string& message, const std::string& name);
 
-// uv's warnings, one each, without the word.
+// uv's warnings, one each, without the word, and the releases that it skipped because it cannot read them, which it
+// tells only to those who ask for its log (kTellsSkipped).
+inline constexpr const char* kTellsSkipped = "uv_resolver=warn";  // of RUST_LOG
 std::vector<std::string> warnings_in(const std::string& message);
 
 }  // namespace sealift::packager

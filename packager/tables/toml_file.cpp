@@ -23,6 +23,10 @@ namespace {
 
 constexpr std::uint64_t kMaxToml = std::uint64_t{64} << 20;
 
+std::string day_text(const toml::date& date) {
+  return fmt::format("{:04}-{:02}-{:02}", date.year, unsigned{date.month}, unsigned{date.day});
+}
+
 TomlValue copy(const toml::node& node) {
   TomlValue value;
   value.line = node.source().begin.line;
@@ -42,6 +46,8 @@ TomlValue copy(const toml::node& node) {
     value.boolean = boolean->get();
   } else {
     value.kind = TomlValue::Kind::Other;
+    if (const auto* time = node.as_date_time()) value.text = day_text(time->get().date);
+    if (const auto* date = node.as_date()) value.text = day_text(date->get());
   }
   return value;
 }
@@ -116,6 +122,9 @@ std::string TomlTable::string(const std::string& key) {
 }
 std::string TomlTable::string_or(const std::string& key, std::string otherwise) {
   return has(key) ? string(key) : std::move(otherwise);
+}
+std::string TomlTable::day(const std::string& key) {
+  return has(key) && value_->members.at(key).kind == TomlValue::Kind::Other ? value_->members.at(key).text : "";
 }
 std::string TomlTable::plain_name(const std::string& key) {
   std::string text = string(key);

@@ -20,7 +20,7 @@ struct TomlValue {
 
   Kind kind = Kind::Table;
   unsigned line = 0;
-  std::string text;  // of a String
+  std::string text;  // of a String; of a date, "2026-01-31"
   std::int64_t integer = 0;
   bool boolean = false;
   std::vector<TomlValue> items;              // of an Array
@@ -56,6 +56,7 @@ class TomlTable {
   std::vector<std::string> keys() const;  // of a table whose keys are the writer's choice
   std::string string(const std::string& key);
   std::string string_or(const std::string& key, std::string otherwise);
+  std::string day(const std::string& key);         // "2026-01-31" of a date or time; empty where there is none
   std::string plain_name(const std::string& key);  // a string that can be part of a file's name
   std::uint64_t integer(const std::string& key);
   std::uint64_t integer_or(const std::string& key, std::uint64_t otherwise);

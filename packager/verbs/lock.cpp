@@ -71,6 +71,7 @@ void add_lock(bundle::Program& program) {
                    {"size", size_of(result.lock.wheels)},
                    {"glibc_floor", result.lock.glibc_floor.text()},
                    {"variables", result.lock.variables},
+                   {"warnings", result.lock.warnings},
                    {"offline", findings_json(result.findings)}},
                   result.file.string() + "\n");
     return 0;

@@ -337,7 +337,7 @@ TEST_CASE("provenance names every file of the bundle with the digest that the fi
   CHECK(resolved[1]["uri"] == "pkg:pypi/demo@1.0");
 }
 
-TEST_CASE("with its lock, provenance says where bytes came from; another lock is refused") {
+TEST_CASE("with its lock, provenance says where bytes came from, and reviews what was warned of; another is refused") {
   const Site site({wheel("demo"), wheel("made")});
   const bundle::Manifest& manifest = site.made.manifest;
   Lock lock{.name = manifest.name, .version = 1, .channel = manifest.channel, .created = manifest.created};
@@ -357,8 +357,13 @@ TEST_CASE("with its lock, provenance says where bytes came from; another lock is
                                           .sha256 = bundle::sha256({}),
                                           .python = "3.11.2",
                                           .tools = "uv"};
+  lock.warnings = {"`demo==1.0` is yanked (reason: \"<b>bad</b>\")"};
   write_file(site.dir / "own.toml", write_lock(lock, site.dir.path()));
   site.write("documents", "own.toml");
+  for (const char* page : {"review.txt", "review.zh.txt"})
+    CHECK(site.text(page).find(lock.warnings[0]) != std::string::npos);
+  for (const char* page : {"review.html", "review.zh.html"})
+    CHECK(site.text(page).find("is yanked (reason: &quot;&lt;b&gt;bad") != std::string::npos);
   const Json resolved =
       Json::parse(site.text("tiny-1.provenance.json"))["predicate"]["buildDefinition"]["resolvedDependencies"];
   CHECK(resolved[0]["uri"] == "https://example.invalid/demo.whl");
@@ -458,6 +463,7 @@ TEST_CASE("the review says what, how big, whose, which licence and which hash, i
     const bool chinese = std::string(name).find(".zh.") != std::string::npos;
     CHECK(text.find(chinese ? "许可证" : "Licence") != text.npos);
     CHECK(text.find(chinese ? "未声明" : "none stated") != text.npos);
+    CHECK(text.find(chinese ? "未知：未给出 lock" : "not known: no lock was named") != text.npos);
   }
 }
 

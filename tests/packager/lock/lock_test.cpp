@@ -23,6 +23,7 @@ Lock sample(const std::filesystem::path& folder) {
   lock.glibc_floor = {2, 35};
   lock.python = "3.11";
   lock.imports = {"demo"};
+  lock.warnings = {"`x==1` is yanked (reason: \"bad\")", "y 1.0 is of 2020-01-31"};
   lock.interpreter = {.description = "CPython 3.11.2",
                       .version = "3.11.2",
                       .sha256 = digest("i"),

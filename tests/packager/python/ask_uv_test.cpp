@@ -6,6 +6,7 @@
 #include "packager/lock_job.hpp"
 #include "tests/packager/builds/yard.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/unreliable_server.hpp"
 
 using namespace sealift;
 using namespace sealift::test;
@@ -18,6 +19,7 @@ struct Shelf {
   Yard yard;
   std::string index = "file://" + (yard.dir / "simple").string();
   std::string said;
+  std::vector<std::string> warnings;  // of the lock
 
   static bool is_left_out() { return no_tools() || find_program("patchelf").empty(); }
 
@@ -57,6 +59,7 @@ struct Shelf {
     try {
       const LockResult result =
           lock_job({.job = yard.dir / "job.toml", .cache = yard.cache.root(), .uv = yard.tools.uv}, progress);
+      warnings = result.lock.warnings;
       for (const LockedWheel& wheel : result.lock.wheels) locked.push_back(wheel.name + "==" + wheel.version);
     } catch (...) {
       std::fclose(stream);
@@ -76,19 +79,26 @@ struct Shelf {
 
 using Locked = std::vector<std::string>;
 
-const std::string bytes = make_wheel(wheel);
-server.put("/files/" + wheel.file_name(), {.body = bytes});
-std::string& listed = files[name];
-listed += (listed.empty() ? "" : ",") + std::string("{\"filename\":\"") + wheel.file_name() + "\",\"url\":\"" +
-          server.url("/files/" + wheel.file_name()) + "\",\"size\":" + std::to_string(bytes.size()) +
-          ",\"upload-time\":\"" + day + "T01:02:03Z\"," + (yanked.empty() ? "" : "\"yanked\":\"" + yanked + "\",") +
-          "\"hashes\":{\"sha256\":\"" + bundle::sha256(bundle::as_bytes(bytes)).hex() + "\"}}";
-server.put("/simple/" + name + "/",
-           {.body = "{\"meta\":{\"api-version\":\"1.1\"},\"name\":\"" + name + "\",\"files\":[" + listed + "]}",
-            .headers = "Content-Type: application/vnd.pypi.simple.v1+json\r\n"});
-}
-}
-;
+// An index as PEP 691 and 700 have it, which tells when files came out and why one was yanked.
+struct DatedIndex {
+  UnreliableServer server;
+  std::map<std::string, std::string> files;  // of each project
+
+  void add(const std::string& name, const std::string& version, const std::string& day,
+           const std::string& metadata = {}, const std::string& yanked = {}) {
+    const TinyWheel wheel{.name = name, .version = version, .files = {{name + ".py", ""}}, .extra_metadata = metadata};
+    const std::string bytes = make_wheel(wheel);
+    server.put("/files/" + wheel.file_name(), {.body = bytes});
+    std::string& listed = files[name];
+    listed += (listed.empty() ? "" : ",") + std::string("{\"filename\":\"") + wheel.file_name() + "\",\"url\":\"" +
+              server.url("/files/" + wheel.file_name()) + "\",\"size\":" + std::to_string(bytes.size()) +
+              ",\"upload-time\":\"" + day + "T01:02:03Z\"," + (yanked.empty() ? "" : "\"yanked\":\"" + yanked + "\",") +
+              "\"hashes\":{\"sha256\":\"" + bundle::sha256(bundle::as_bytes(bytes)).hex() + "\"}}";
+    server.put("/simple/" + name + "/",
+               {.body = "{\"meta\":{\"api-version\":\"1.1\"},\"name\":\"" + name + "\",\"files\":[" + listed + "]}",
+                .headers = "Content-Type: application/vnd.pypi.simple.v1+json\r\n"});
+  }
+};
 
 }  // namespace
 
@@ -135,6 +145,38 @@ TEST_CASE("a source that cannot be built is named with who needs it, and no othe
   CHECK_REFUSED(shelf.lock("\"top\""), Platform, "no compiler here");
   CHECK_REFUSED(shelf.lock("\"top\""), Platform, "constraints = [\"base!=2.0\"]");
   CHECK(shelf.lock("\"top\"", "constraints = [\"base!=2.0\"]\n") == Locked{"base==1.0", "top==2.0"});
+}
+
+TEST_CASE("what uv warns of or skips, and releases that others hold back for more than a year, are said and locked") {
+  if (Shelf::is_left_out()) return;
+  DatedIndex dated;
+  dated.add("holder", "1.0", "2025-06-01", "Requires-Dist: held<2\nRequires-Dist: fresh<2\n");
+  dated.add("held", "1.0", "2020-01-31");
+  dated.add("held", "3.0", "2026-01-31");
+  dated.add("fresh", "1.0", "2025-02-01");
+  dated.add("fresh", "2.0", "2026-01-31");
+  dated.add("bad", "1.0", "2026-01-31", {}, "wrong numbers");
+  dated.add("broken", "1.0", "2026-01-31");
+  dated.add("broken", "2.0", "2026-01-31", "Requires-Dist: other (x>>1)\n");
+  Shelf shelf;
+  shelf.index = dated.server.url("/simple");
+  CHECK(shelf.lock("\"holder[none]\", \"bad==1.0\", \"broken\"") ==
+        Locked{"bad==1.0", "broken==1.0", "fresh==1.0", "held==1.0", "holder==1.0"});
+  const auto is_locked = [&](const std::string& words) {
+    return std::count_if(shelf.warnings.begin(), shelf.warnings.end(),
+                         [&](const std::string& warning) { return warning.find(words) != warning.npos; }) == 1;
+  };
+  INFO(shelf.said);
+  for (const char* words : {"`bad==1.0` is yanked (reason: \"wrong numbers\")", "does not have an extra named `none`",
+                            "broken==2.0 was skipped, since it has invalid metadata"}) {
+    INFO(std::string(words));
+    CHECK(is_locked(words));
+    CHECK(shelf.times_said(words) == 1);
+  }
+  CHECK(is_locked("held 1.0 is of 2020-01-31; the newest release that fits, 3.0, is of 2026-01-31 (needed by holder"));
+  CHECK(shelf.said.find("1 of 5 packages are older by more than a year") != std::string::npos);
+  CHECK(shelf.said.find("held 1.0 (3.0)") != std::string::npos);
+  CHECK(shelf.warnings.size() == 4);
 }
 
 TEST_CASE("what published wheels must not have is refused before anything is built") {
