@@ -53,6 +53,7 @@ std::string normalized_version(std::string_view version) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   const auto letter = [lower](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   std::vector<std::string> parts;
+  bool local = false;       // behind '+'
   std::size_t release = 0;  // how many parts are the release: the numbers before anything else
   if (!version.empty() && lower(version.front()) == 'v') version.remove_prefix(1);
   for (std::size_t at = 0; at < version.size();) {
@@ -74,6 +75,9 @@ std::string normalized_version(std::string_view version) {
     } else {
       end = at + 1;
       if (version[at] == '+' || version[at] == '!') parts.emplace_back(1, version[at]);
+      local = local || version[at] == '+';
+      const bool between = at > 0 && digit(version[at - 1]) && end < version.size() && digit(version[end]);
+      if (version[at] == '-' && between && !local) parts.emplace_back("post");  // 1.0-1 is 1.0.post1
     }
     at = end;
   }

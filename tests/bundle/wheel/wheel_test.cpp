@@ -54,12 +54,20 @@ TEST_CASE("a project's name is a folder's name, so it begins and ends with a let
 }
 
 TEST_CASE("versions are compared as Python compares them") {
-  const std::pair<const char*, const char*> same[] = {
-      {"2024.07.1", "2024.7.1"}, {"1.0", "1"},    {"1.0.0", "1.0"},       {"1.0-RC1", "1.0rc1"},
-      {"1.0.alpha2", "1.0a2"},   {"v1.0", "1.0"}, {"2.0+cu1", "2.0+CU1"}, {"2.0+cu1_x", "2.0+cu1.x"}};
+  const std::pair<const char*, const char*> same[] = {{"2024.07.1", "2024.7.1"},
+                                                      {"1.0", "1"},
+                                                      {"1.0.0", "1.0"},
+                                                      {"1.0-RC1", "1.0rc1"},
+                                                      {"1.0.alpha2", "1.0a2"},
+                                                      {"v1.0", "1.0"},
+                                                      {"2.0+cu1", "2.0+CU1"},
+                                                      {"2.0+cu1_x", "2.0+cu1.x"},
+                                                      {"0.1.1-22", "0.1.1.post22"},
+                                                      {"2.0+cu1-2", "2.0+cu1.2"}};
   for (const auto& [one, other] : same) CHECK(normalized_version(one) == normalized_version(other));
-  const std::pair<const char*, const char*> different[] = {{"1.0", "1.0.1"}, {"1.0", "10"},        {"1.0rc1", "1.0"},
-                                                           {"1!1.0", "1.0"}, {"1.0", "1.0+local"}, {"1.01", "1.10"}};
+  const std::pair<const char*, const char*> different[] = {{"1.0", "1.0.1"},  {"1.0", "10"},        {"1.0rc1", "1.0"},
+                                                           {"1!1.0", "1.0"},  {"1.0", "1.0+local"}, {"1.01", "1.10"},
+                                                           {"1.0-1", "1.0.1"}};
   for (const auto& [one, other] : different) CHECK(normalized_version(one) != normalized_version(other));
 }
 
