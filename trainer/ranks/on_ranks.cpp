@@ -7,6 +7,11 @@
 #include "trainer/failure.hpp"
 #include "trainer/ranks/local_ranks.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
+
 namespace sealift::trainer {
 namespace {
 
@@ -41,6 +46,41 @@ int code_of(const nlohmann::ordered_json& result) {
   return result.at("ended_by") == kByTimeLimit ? kOutOfTime : kToldToEnd;
 }
 
+constexpr std::string_view kLine =
+    ": told to end by SIGTERM while no step was under way: ended at once, nothing to save; the same command "
+    "goes on from its last checkpoint, or begins anew\n";
+
+void say_and_end(bool alone) {
+  if (!alone) {
+    signal(SIGTERM, SIG_DFL);
+    raise(SIGTERM);  // of no effect on a container's first process
+  }
+  _exit(kToldToEnd);
+}
+
+void write_line() {
+  for (const std::string_view part : {std::string_view(program_invocation_short_name), kLine}) {
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, part.data(), part.size());
+  }
+}
+
+/// From now on SIGTERM, if nothing handles it, ends this process at once: no step is under way, and while one is,
+/// Endings (loop/) takes the signal over. A handler of our own, since a container's first process ignores a signal that
+/// it does not handle; it may interrupt anything, so it only writes, and ends without destructors. `says`: with a line.
+/// `alone`: by exit code 143; one of several ranks dies by the signal, which those that started it know for a cause of
+/// its own.
+void end_when_told(bool says, bool alone) {
+  struct sigaction action {};
+  if (sigaction(SIGTERM, nullptr, &action) == 0 && action.sa_handler != SIG_DFL) return;  // the program's own
+  action = {};
+  action.sa_flags = SA_NODEFER;
+  action.sa_handler = says && alone ? [](int) { write_line(), say_and_end(true); }
+                      : says        ? [](int) { write_line(), say_and_end(false); }
+                      : alone       ? [](int) { say_and_end(true); }
+                                    : [](int) { say_and_end(false); };
+  sigaction(SIGTERM, &action, nullptr);
+}
+
 }  // namespace
 
 void add_ranks(const bundle::Verb& verb, std::int64_t& ranks) {
@@ -50,6 +90,7 @@ void add_ranks(const bundle::Verb& verb, std::int64_t& ranks) {
 
 RanksEnd on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
   const auto launch = train::parse_launch();
+  end_when_told(launch.rank == 0, launch.world_size == 1);
   if (const auto host = host_to_start(launch, ranks)) {
     return {.code = run_local_ranks(*host, argv)};
   }

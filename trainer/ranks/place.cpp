@@ -60,12 +60,18 @@ void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place&
     result["bundle"] = own_bundle();
   }
   const auto text = with_all_numbers(result).dump(1) + "\n";
-  save_with_patience(place.is_first(), [&] {
+  const auto write = [&] {
     train::detail::all_saved(world.world, "saving result.json", [&]() -> std::string {
       if (place.is_first()) write_whole(std::filesystem::path(options.out) / "result.json", text);
       return "";
     });
-  });
+  };
+  if (!result.contains("ended_by")) return save_with_patience(place.is_first(), write);
+  try {
+    write();
+  } catch (const train::SaveFailed& error) {  // who told it to end does not wait
+    if (place.is_first()) say(c10::str("the result of this unfinished run is not written: ", text_of(error)));
+  }
 }
 
 void print_advice(const Place& place, const train::Parallel& parallel, std::int64_t micro_batches) {

@@ -2,7 +2,7 @@
 # What goes wrong in a long job, done to sealift-train as a site has it: each ends right, or with a line that names what.
 #   a disk that is full at a save, and has room again later, a quota, a folder that goes away; a full folder of logs
 #   a checkpoint whose bytes changed, one whose index is cut, all of them
-#   SIGTERM to the launcher of the ranks and to all processes, a time limit; the same command goes on
+#   SIGTERM to the launcher of the ranks and to all processes, before the first step too, a time limit; the same command goes on
 #   a MASTER_ADDR that no name service knows; a rank that stands still for a while, and for too long; clocks that jump
 # usage: failures_test.py SEALIFT_TRAIN JUMPING_CLOCK REACHED_QUOTA [PART…]      libraries to preload, of these sources
 import ctypes
@@ -229,6 +229,17 @@ def told_to_end():
     run.ends(143, "it has no checkpoint, so the same command begins anew", seconds=30)
 
 
+def told_on_a_full_disk():
+    with SmallDisk(8 << 20) as disk:
+        if not disk.made:
+            return LEFT_OUT.append("told on a full disk: no tmpfs can be mounted here")
+        run = Run(disk.path / "out", "--steps", 100000, "--checkpoint-folder", disk.path / "saved", "--checkpoint-every", 4)
+        run.wait_for_steps(5)
+        disk.fill()
+        os.kill(run.child.pid, signal.SIGTERM)
+        run.ends(143, "told to end by SIGTERM", "the result of this unfinished run is not written", seconds=30)
+
+
 def out_of_time():
     saved, out = WORK / "late-saved", WORK / "late"
     began = time.monotonic()
@@ -244,7 +255,21 @@ def a_master_that_no_name_service_knows():
               MASTER_PORT="29999", LOCAL_RANK="0")
     run.wait_for(lambda: "waiting for no-such-host.invalid, which is MASTER_ADDR" in run.said(), "nothing is said", 5.5)
     os.kill(run.child.pid, signal.SIGTERM)
-    run.ends(-signal.SIGTERM)  # before it trains nothing has to be saved
+    run.ends(-signal.SIGTERM)  # before it trains nothing has to be saved; a rank dies by the signal
+
+
+def told_before_the_first_step():
+    line = "told to end by SIGTERM while no step was under way: ended at once, nothing to save"
+    run = Run(WORK / "early-alone", "--width", 1024, "--layers", 12, ranks=1)  # some seconds for its first values
+    run.wait_for(lambda: "one process" in run.said(), "it does not start")
+    os.kill(run.child.pid, signal.SIGTERM)
+    check(run.ends(143, line, seconds=30) is None, "it wrote a result")
+    run = Run(WORK / "early-ranks", ranks=1, SEALIFT_TRAIN_PARALLEL_METHOD="ddp", NNODES="2", NODE_RANK="0",
+              NPROC_PER_NODE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29871")
+    run.wait_for(lambda: "waiting for" in run.said(), "the ranks do not wait for the other host")
+    os.kill(run.child.pid, signal.SIGTERM)
+    run.ends(143, line, seconds=30)
+    check(run.said().count(line) == 1, f"it is said by more than one rank: {run.said()}")
 
 
 def children_of(pid):
@@ -285,7 +310,7 @@ with tempfile.TemporaryDirectory() as folder:
     wanted = sys.argv[4:]
     for part in (a_disk_that_is_full_at_a_save, a_quota_that_is_reached, a_folder_that_goes_away,
                  a_disk_on_which_checkpoints_will_not_fit, a_folder_of_logs_that_is_full,
-                 a_checkpoint_that_is_damaged, told_to_end, out_of_time, a_master_that_no_name_service_knows,
+                 a_checkpoint_that_is_damaged, told_to_end, told_on_a_full_disk, out_of_time, told_before_the_first_step, a_master_that_no_name_service_knows,
                  a_rank_that_stands_still, clocks_that_jump):
         if wanted and part.__name__ not in wanted:
             continue
