@@ -148,6 +148,10 @@ void ask_for_room(FineTuning& tuning) {
 
 nlohmann::ordered_json describe(const FineTuneOptions& options, std::int64_t world_size) {
   const auto config = config_of(options);
+  if (options.dataset.size() > 1) {
+    throw std::invalid_argument("--dry-run looks into one token file, and the job has " +
+                                std::to_string(options.dataset.size()) + " files; tokenize them into one first");
+  }
   const auto data = open_data(options.dataset.front(), "", options, config, /*checks=*/false);
   auto sampler = make_sampler(data.training, options, config, 0, world_size);
   const auto steps = steps_of(sampler, options);

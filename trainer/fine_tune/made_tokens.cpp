@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON lines become a token file in the job's folder.
+// JSON lines become a token file in the job's folder, and so do several token files.
 // See made_tokens.hpp. The child is started by start_process: this process has threads.
 // It is made anew by every run, since data may have changed; a resumed run compares the digest of what it gets.
 #include "trainer/fine_tune/made_tokens.hpp"
 
 #include "bundle/core/foreign_text.hpp"
 #include "bundle/host/start_process.hpp"
+#include "trainer/data/joined_tokens.hpp"
 #include "trainer/data/tokenize_command.hpp"
 #include "trainer/failure.hpp"
 
@@ -105,18 +106,19 @@ std::string this_python() {
 
 std::string made_tokens(const std::vector<std::string>& files, const std::string& name, const FineTuneOptions& options,
                         train::Groups& world) {
-  const auto token_files = std::count_if(files.begin(), files.end(), is_token_file);
-  if (token_files == 1 && files.size() == 1) {
-    check_settled(options, name, files.front());
-    return files.front();
+  const auto token_files = static_cast<std::size_t>(std::count_if(files.begin(), files.end(), is_token_file));
+  if (token_files > 0 && token_files < files.size()) {
+    throw std::invalid_argument(name + " names a token file beside other files; give token files alone, or the files " +
+                                "that they were made of; either become one");
   }
   if (token_files > 0) {
-    throw std::invalid_argument(name + " names a token file beside other files; give one token file, or the files " +
-                                "that they were made of, which become one");
+    for (const auto& file : files) check_settled(options, name, file);
   }
+  if (token_files == 1) return files.front();
   auto out = std::filesystem::path(options.out) / "tokens" / (name + ".tokens");
   const auto make = [&] {
     std::filesystem::create_directories(out.parent_path());
+    if (token_files > 0) return join_token_files({files.begin(), files.end()}, out);
     std::vector<std::string> arguments = {"--model", options.model, "--out", out.string()};
     const auto how = how_lines_are_read(options);
     arguments.insert(arguments.end(), how.begin(), how.end());

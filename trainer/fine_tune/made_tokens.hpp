@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token file of a job's data: the one that is named, or one that is made of JSON lines before the first step.
+// The token file of a job's data: the one that is named, or one that is made of several, or of JSON lines, before the
+// first step.
 // Before the data is opened; a job of ms-swift names JSON lines, and so runs as it is.
 // Rank 0 runs the scripts of `tokenize`, all wait, and ranks that do not see its folder run them too: for data of many
 // gigabytes, call `tokenize` once before.
@@ -11,9 +12,9 @@
 
 namespace sealift::trainer {
 
-/// `files` as one token file: itself if it is one, else `out`/tokens/`name`.tokens, made of these files as `tokenize`
-/// reads them (docs/training_data.md), or `name`.rankN.tokens on a rank that does not see rank 0's folder. Throws
-/// std::invalid_argument for several token files, or for a mixture. Collective.
+/// `files` as one token file: itself if it is one, else `out`/tokens/`name`.tokens, joined of token files or made of
+/// these files as `tokenize` reads them (docs/training_data.md), or `name`.rankN.tokens on a rank that does not see
+/// rank 0's folder. Throws std::invalid_argument for a mixture. Collective.
 std::string made_tokens(const std::vector<std::string>& files, const std::string& name, const FineTuneOptions& options,
                         train::Groups& world);
 

@@ -3,6 +3,7 @@
 #include "trainer/data/token_file.hpp"
 
 #include "tests/train/data/made_token_file.hpp"
+#include "trainer/data/joined_tokens.hpp"
 
 #include <sealift/train/checkpoint/digest.hpp>
 
@@ -98,4 +99,54 @@ TEST_CASE("a copy keeps the open file") {
   const TokenFile copy = *file;
   file.reset();
   CHECK(copy->sequence(1).token(8) == 12);
+}
+
+namespace {
+
+/// The examples of `all` from the first sequence on, or from `begin`.
+MadeTokenFile part_of(MadeTokenFile all, std::size_t begin, std::size_t end) {
+  const auto cut = [&](auto& list, std::size_t first, std::size_t last) {
+    list = {list.begin() + static_cast<std::ptrdiff_t>(first), list.begin() + static_cast<std::ptrdiff_t>(last)};
+  };
+  const std::size_t of_example = all.kind == 2 ? 2 : 1;
+  if (!all.values.empty()) cut(all.values, begin / of_example, end / of_example);
+  cut(all.sequences, begin, end);
+  cut(all.counts, begin, end);
+  return all;
+}
+
+std::filesystem::path written(const Folder& folder, const char* name, const std::string& bytes) {
+  const auto path = folder.path() / name;
+  std::ofstream(path, std::ios::binary) << signed_with_digest(bytes);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("token files that are joined are the file of all their sequences, byte for byte") {
+  const Folder folder;
+  for (const auto& [all, cut] : {std::pair{made_chats(), 1}, {made_chats(), 2}, {made_preferences(), 2}}) {
+    const auto one = written(folder, "one", part_of(all, 0, cut).bytes());
+    const auto two = written(folder, "two", part_of(all, cut, all.sequences.size()).bytes());
+    join_token_files({one, two}, folder.path() / "both");
+    std::ifstream both(folder.path() / "both", std::ios::binary);
+    CHECK(std::string(std::istreambuf_iterator<char>(both), {}) == signed_with_digest(all.bytes()));
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "both.partial"));
+  }
+}
+
+TEST_CASE("token files that were made by other kinds, models or templates are not joined, nor damaged ones") {
+  const Folder folder;
+  const auto chats = written(folder, "chats", made_chats().bytes());
+  const auto refused = [&](const std::filesystem::path& other, const char* why) {
+    CHECK_THROWS_WITH_AS(join_token_files({chats, other}, folder.path() / "both"), doctest::Contains(why),
+                         std::invalid_argument);
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "both"));
+  };
+  refused(written(folder, "other", made_preferences().bytes()), "differ in their kind: chat and preference");
+  refused(written(folder, "other", patched(made_chats().bytes(), 64, '\1')), "differ in their tokenizer");
+  refused(written(folder, "other", patched(made_chats().bytes(), 96, '\1')), "differ in their chat template");
+  refused(written(folder, "other", patched(made_chats().bytes(), 24, std::uint64_t{101})),
+          "differ in their vocabulary");
+  refused(folder.with(patched(made_chats().bytes(), 128, '\1')), "is damaged");
 }

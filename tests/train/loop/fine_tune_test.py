@@ -579,6 +579,22 @@ def text():
                   ("none", DRAW.choice(["ddp", "fsdp"])))
 
 
+def several_token_files():
+    """They are the file of all their lines."""
+    lines = made.chat_lines(45, 1)
+    halves = []
+    for name, part_of in (("first", lines[:20]), ("second", lines[20:])):
+        made.write_lines(WORK / f"{name}.jsonl", part_of)
+        halves.append(tokenize(WORK / f"{name}.jsonl", WORK / f"{name}.tokens"))
+    job = [*LORA, *JOB, *rows_for(1)]
+    whole = train("sft", WORK / "one-file", "--data", CHAT, *job)
+    check(train("sft", WORK / "two-files", "--data", *halves, *job)["losses"] == whole["losses"], "two files train otherwise")
+    run("sft", "--model", MODEL, "--data", halves[0], PAIRS, "--output_dir", WORK / "unlike", *job, expect=2,
+        says="differ in their kind: chat and preference")
+    run("sft", "--model", MODEL, "--data", halves[0], WORK / "second.jsonl", "--output_dir", WORK / "unlike", *job, expect=2,
+        says="names a token file beside other files; give token files alone")
+
+
 def half_precision():
     for precision, ranks in (("bf16", 1), ("fp16", 2)):
         half = train("sft", WORK / precision, "--data", CHAT, *LORA, *without("--precision"), "--precision", precision,
@@ -602,7 +618,7 @@ with tempfile.TemporaryDirectory() as folder:
     parts = (whole_models, adapters, goes_on_from_an_adapter, adapters_over_four_bits, preferences, labelled_answers, rewards,
              text, killed_and_resumed, experts_over_ranks, stops_early, best_of_a_resumed_run, tied_head, evaluation_of_nan,
              not_finite_and_on, rows_that_end_unevenly, told_to_end, ranks_of_other_jobs, words_of_swift, another_tokenizer,
-             half_precision)
+             several_token_files, half_precision)
     for each in parts:
         if len(sys.argv) <= 4 or each.__name__ in sys.argv[4:]:
             part(each)
