@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bundle/core/foreign_text.hpp"
+#include "bundle/core/unicode.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::bundle {
