@@ -20,7 +20,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "a token file's numbers are little-endian");
 
-constexpr std::size_t kDigestAt = 128;
+constexpr std::size_t kDigestPlace = 128;
 
 void check_alike(const TokenView& first, const TokenView& other) {
   const auto differ = [&](const char* what, const std::string& wanted, const std::string& found) {
@@ -63,7 +63,7 @@ class Sink {
   }
   void finish() {
     const auto bytes = of_hex(digest_.hex());
-    file_.seekp(kDigestAt);
+    file_.seekp(kDigestPlace);
     file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     file_.close();
     check();
