@@ -38,9 +38,9 @@ struct Desk {
         dir / "uv",
         "#!/bin/sh\ncase \"$*\" in *canary*) echo '" + std::string(kRunsNothing) +
             "' >&2; exit 1;; esac\nwhile [ \"$1\" != -o ]; do shift; done\ncat > \"$2\" <<'END'\n"
-            "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
+            "lock-version = \"1.0\"\n[[packages]]\nname = \"demo\"\nversion = \"1.0\"\narchive = { path = \"wheels/" +
             tiny.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
-            "\" } }]\nEND\n");
+            "\" } }\nEND\n");
     fs::permissions(dir / "uv", fs::perms(0755));
     write_file(dir / "job.toml", "name = \"de.mo\"\nversion = 4\n[target]\narch = \"x86_64\"\nglibc = \"" + glibc +
                                      "\"\n[python]\nversion = \"3.11\"\ninterpreter = \"" + kPython.string() +
@@ -53,8 +53,8 @@ struct Desk {
     write_file(dir / ("wheels/" + wheel.file_name()), bytes);
     std::string uv = read_file(dir / "uv");
     uv.insert(uv.rfind("END\n"), "[[packages]]\nname = \"" + wheel.name +
-                                     "\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" + wheel.file_name() +
-                                     "\", hashes = { sha256 = \"" + digest.hex() + "\" } }]\n");
+                                     "\"\nversion = \"1.0\"\narchive = { path = \"wheels/" + wheel.file_name() +
+                                     "\", hashes = { sha256 = \"" + digest.hex() + "\" } }\n");
     write_file(dir / "uv", uv);
     return digest;
   }

@@ -67,9 +67,9 @@ TEST_CASE("a misspelt import is known at lock, by the directory of a wheel that 
   const std::string bytes = test::make_wheel(other);
   write_file(desk.dir / ("wheels/" + other.file_name()), bytes);
   std::string uv = read_file(desk.dir / "uv");
-  uv.insert(uv.rfind("END\n"), "[[packages]]\nname = \"pyother\"\nversion = \"1.0\"\nwheels = [{ path = \"wheels/" +
+  uv.insert(uv.rfind("END\n"), "[[packages]]\nname = \"pyother\"\nversion = \"1.0\"\narchive = { path = \"wheels/" +
                                    other.file_name() + "\", hashes = { sha256 = \"" +
-                                   bundle::sha256(bundle::as_bytes(bytes)).hex() + "\" } }]\n");
+                                   bundle::sha256(bundle::as_bytes(bytes)).hex() + "\" } }\n");
   write_file(desk.dir / "uv", uv);
   CHECK_NOTHROW(locked("[\"other_name.sub\", \"single\"]"));
   CHECK_REFUSED(locked("[\"singel\"]"), Usage, "'single' perhaps");
@@ -175,10 +175,10 @@ TEST_CASE("a lock for a CUDA that the profile's driver does not run is refused, 
   write_file(desk.dir / ("wheels/" + cuda.file_name()), bytes);
   std::string uv = read_file(desk.dir / "uv");
   uv.insert(uv.rfind("END\n"),
-            "[[packages]]\nname = \"nvidia-cuda-runtime\"\nversion = \"13.0.96\"\nwheels = [{ path = "
+            "[[packages]]\nname = \"nvidia-cuda-runtime\"\nversion = \"13.0.96\"\narchive = { path = "
             "\"wheels/" +
                 cuda.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
-                "\" } }]\n");
+                "\" } }\n");
   write_file(desk.dir / "uv", uv);
   fs::permissions(desk.dir / "uv", fs::perms(0755));
   std::string job = read_file(desk.dir / "job.toml");
@@ -342,7 +342,7 @@ TEST_CASE("two locks in one folder at once each get uv's answer to their own job
   fs::permissions(desk.dir / "slow", fs::perms(0755));
   std::string job = read_file(desk.dir / "job.toml");
   write_file(desk.dir / "other.toml", job.replace(job.find("de.mo"), 5, "other"));
-  std::string fault;
+  std::string fault, second_fault;
   LockResult first;
   std::jthread slow([&] {
     bundle::Progress silent(nullptr);
@@ -354,11 +354,16 @@ TEST_CASE("two locks in one folder at once each get uv's answer to their own job
   });
   while (!fs::exists(desk.dir / "answered")) std::this_thread::yield();
   bundle::Progress silent(nullptr);
-  const LockResult second =
-      lock_job({.job = desk.dir / "other.toml", .cache = desk.dir / "cache", .uv = desk.dir / "uv"}, silent);
-  write_file(desk.dir / "done", "");
+  LockResult second;
+  try {
+    second = lock_job({.job = desk.dir / "other.toml", .cache = desk.dir / "cache", .uv = desk.dir / "uv"}, silent);
+  } catch (const std::exception& error) {
+    second_fault = error.what();
+  }
+  write_file(desk.dir / "done", "");  // in any case, else the first never ends
   slow.join();
   CHECK(fault == "");
+  CHECK(second_fault == "");
   CHECK(first.lock.wheels.size() == 1);
   CHECK(second.lock.wheels.size() == 1);
   for (const fs::directory_entry& entry : fs::directory_iterator(desk.dir.path())) {

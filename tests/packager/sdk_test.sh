@@ -37,7 +37,7 @@ lock-version = "1.0"
 [[packages]]
 name = "demo"
 version = "1.0"
-wheels = [{ path = "demo-1.0-py3-none-any.whl", hashes = { sha256 = "$(sha256sum < demo-1.0-py3-none-any.whl | cut -d' ' -f1)" } }]
+archive = { path = "demo-1.0-py3-none-any.whl", hashes = { sha256 = "$(sha256sum < demo-1.0-py3-none-any.whl | cut -d' ' -f1)" } }
 LOCK
 END
 chmod +x uv
