@@ -135,7 +135,7 @@ TEST_CASE("all that is wrong with a job file is told in one message, whichever t
   INFO(error.what());
   CHECK(error.code() == bundle::ErrorCode::Usage);
   for (const char* told : {"line 2, key 'versoin': a key is not known", "'version' perhaps, which is missing",
-                           "line 3, key 'chanel'", "key 'python.requirement'", "key 'model.fromm'", "LD_PRELOAD"})
+                           "line 3, key 'chanel'", "key 'python.requirement'", "key 'model.source'", "LD_PRELOAD"})
     CHECK_MESSAGE(test::mentions(error, told), told);
 }
 
@@ -143,14 +143,14 @@ TEST_CASE("what is wrong with packages and what is wrong with models is one mess
   if (no_python()) return;
   const Desk desk;
   write_file(desk.dir / "uv", "#!/bin/sh\ncase \"$*\" in *canary*) echo '" + std::string(kRunsNothing) +
-                                  "' >&2;; *) echo 'no such package' >&2;; esac\nexit 1\n");
+                                  "' >&2;; *) echo 'demo was not found in the package registry' >&2;; esac\nexit 1\n");
   write_file(desk.dir / "weights/config.json", "not JSON");
   write_file(desk.dir / "job.toml",
-             read_file(desk.dir / "job.toml") + "[[model]]\nfrom = \"weights\"\ninto = \"models/w\"\n");
+             read_file(desk.dir / "job.toml") + "[[model]]\nsource = \"weights\"\ninto = \"models/w\"\n");
   const bundle::Error error = test::refusal([&] { desk.lock(); });
   INFO(error.what());
   CHECK(test::mentions(error, "2 parts of the job are refused"));
-  CHECK(test::mentions(error, "no such package"));
+  CHECK(test::mentions(error, "demo was not found"));
   CHECK(test::mentions(error, "config.json"));
 }
 
