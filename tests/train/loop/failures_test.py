@@ -261,7 +261,7 @@ def a_master_that_no_name_service_knows():
 def told_before_the_first_step():
     line = "told to end by SIGTERM while no step was under way: ended at once, nothing to save"
     run = Run(WORK / "early-alone", "--width", 1024, "--layers", 12, ranks=1)  # some seconds for its first values
-    run.wait_for(lambda: "one process" in run.said(), "it does not start")
+    run.wait_for(lambda: "single process" in run.said(), "it does not start")
     os.kill(run.child.pid, signal.SIGTERM)
     check(run.ends(143, line, seconds=30) is None, "it wrote a result")
     run = Run(WORK / "early-ranks", ranks=1, SEALIFT_TRAIN_PARALLEL_METHOD="ddp", NNODES="2", NODE_RANK="0",
