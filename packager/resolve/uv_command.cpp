@@ -132,7 +132,10 @@ std::vector<std::string> compile_command(const Job& job, const fs::path& uv, con
   const std::optional<ProjectSource> unread = project_to_build(job);
   if (unread) requirements.push_back(requirement_of(*unread, inputs.extras));
   replace_file(scratch / "requirements.in", requirements);
-  std::vector<std::string> command = {uv.string(), "pip", "compile", (scratch / "requirements.in").string()};
+  std::vector<std::string> command = {uv.string(), "pip", "compile"};
+  const bool others = inputs.requirements_file || inputs.lock_file || (inputs.pyproject && !unread);
+  if (!requirements.empty() || !others)  // of an empty file beside another one uv warns
+    command.push_back((scratch / "requirements.in").string());
   std::optional<fs::path> hashed = inputs.requirements_file;
   if (inputs.lock_file) {
     hashed = scratch / "locked.txt";
