@@ -184,14 +184,16 @@ TEST_CASE("a child that goes on after an interrupt is killed within five seconds
 
 TEST_CASE("whoever watches a child is told the last line of what it said, whole or not, on either stream") {
   const sealift::test::TempDir dir;
-  REQUIRE(::mkfifo((dir / "go").c_str(), 0600) == 0);
-  Child child = shell("echo first; echo '[2/72] nvcc' >&2; read answer < " + (dir / "go").string() +
-                      "; printf 'half a line'; read answer < " + (dir / "go").string());
+  const auto until = [&](const char* name) {
+    return "while [ ! -e " + (dir / name).string() + " ]; do sleep 0.02; done; ";
+  };
+  Child child =
+      shell("echo first; echo '[2/72] nvcc' >&2; " + until("one") + "printf 'half a line'; " + until("two") + "true");
   std::vector<std::string> seen;
   child.watch = [&](std::string_view line) {
     if (seen.empty() ? line != "[2/72] nvcc" : line != "half a line" || seen.size() == 2) return;
     seen.emplace_back(line);
-    std::ofstream(dir / "go") << "go\n";
+    write_text(dir / (seen.size() == 1 ? "one" : "two"), "");
   };
   CHECK(run_child(child).good());
   CHECK(seen == std::vector<std::string>{"[2/72] nvcc", "half a line"});
