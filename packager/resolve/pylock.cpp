@@ -69,7 +69,7 @@ struct Package {
   SourcePackage source;  // only name and version are set unless `has_source`
   std::vector<PackageFile> wheels;
   bool has_source = false;
-  bool is_named = false;  // by its address, in a requirement
+  bool is_named = false;  // by its address, in a requirement: no index names archives, repositories or folders
 };
 
 Package read_package(TomlTable& table, const fs::path& where) {
@@ -96,6 +96,7 @@ Package read_package(TomlTable& table, const fs::path& where) {
     TomlTable item = table.table("vcs");
     if (const std::string type = item.string("type"); type != "git")
       item.refuse("type", "sources of this kind cannot be fetched", "git", type);
+    package.is_named = true;
     source.kind = SourceKind::Git;
     source.url = item.has("path") ? absolute_path(where, item.string("path")).string() : item.string("url");
     source.commit = item.string("commit-id");
@@ -106,6 +107,7 @@ Package read_package(TomlTable& table, const fs::path& where) {
   }
   if (table.has("directory")) {
     TomlTable item = table.table("directory");
+    package.is_named = true;
     source.kind = SourceKind::Folder;
     source.folder = absolute_path(where, item.string("path"));
     source.subdirectory = item.string_or("subdirectory", "");

@@ -97,6 +97,11 @@ TEST_CASE("an index on another machine names no file of this one, and one that l
                                  kDigest + "\" } }")),
       "/evidence", "3.11", kTarget);
   CHECK(named.local.empty());
+  const PythonChoice cloned =
+      choose_packages(pylock(package("demo", "vcs = { type = \"git\", url = \"file:///root/demo\", commit-id = \"" +
+                                                 std::string(40, 'a') + "\" }")),
+                      "/evidence", "3.11", kTarget);
+  CHECK(cloned.local.empty());
   CHECK(wheel_at("url = \"https://example.invalid/demo-1.0-py3-none-any.whl\"").local.empty());
 }
 
