@@ -3,11 +3,10 @@
 # Beside data_files, where --dataset-dir is given; a job of LLaMA-Factory names data sets, not files.
 # Columns and tags have its defaults (its data/parser.py). Where it drops rows for a tag that was left out, that tag has
 # its default here; a column that is not named is not read there, nor here, and listed.
-import collections
 import json
-import random
 
 from data_files import Broken
+from drawn_rows import drawn_rows
 
 COLUMNS = {"prompt": "instruction", "query": "input", "response": "output", "messages": "conversations"}
 TAGS = {"role_tag": "from", "content_tag": "value", "user_tag": "human", "assistant_tag": "gpt",
@@ -59,14 +58,7 @@ class Entry:
         if self.samples is None:
             yield from given()
             return
-        total = sum(1 for _ in given())
-        if not total:
-            raise SystemExit(f"{self.name} has no rows, of which {self.samples} are to be taken")
-        repeats, rest = divmod(self.samples, total)
-        times = collections.Counter(random.Random(42).sample(range(total), rest))
-        for number, row in enumerate(given()):
-            for _ in range(repeats + times[number]):
-                yield row
+        yield from drawn_rows(given, self.samples, 42, self.name)
 
     def line_of(self, row):
         """A Line of a row, or what is wrong with it."""

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Parts of files: ms-swift's `data.jsonl#20`, so many rows at random, and LLaMA-Factory's max_samples, so many first ones.
 # Beside data_files; #20 in data of ms-swift alone, where it is no file's name; more than there are: each again, as there.
-# Rows are counted, then read once more, so that no file has to fit into memory; a seed gives the same rows each time.
-import collections
 import itertools
 import pathlib
-import random
 import re
 
 from data_files import files_of, rows_of, rows_of_file
+from drawn_rows import drawn_rows
 
 
 def count_of(path):
@@ -19,17 +17,7 @@ def count_of(path):
 
 def sampled(path, count, seed):
     files = list(files_of(path))
-    total = sum(1 for file in files for _ in rows_of_file(file))
-    if count and not total:
-        raise SystemExit(f"{path} has no rows, of which {count} are to be taken")
-    repeats, rest = divmod(count, total) if total else (0, 0)
-    times = collections.Counter(random.Random(seed).sample(range(total), rest))
-    number = 0
-    for file in files:
-        for row in rows_of_file(file):
-            for _ in range(repeats + times[number]):
-                yield row
-            number += 1
+    return drawn_rows(lambda: itertools.chain.from_iterable(map(rows_of_file, files)), count, seed, path)
 
 
 def rows_of_names(options, info):
