@@ -94,6 +94,10 @@ refused getconf undefined "this system has glibc of no known version, and sealif
 for page in README.md CHANGELOG.md LICENSE docs/operating.md docs/pictures/report.png samples/first_bundle.sh licences/libc6-dev licences/isa-l; do
   [ -s "$work/archive/share/doc/sealift/$page" ] && [ -s "$work/deb/usr/share/doc/sealift/$page" ] || fail "no page $page"
 done
+# Links from page to page; those to sources are for a checkout.
+python3 "$source/.ci/links.py" "$work/archive/share/doc/sealift" > "$work/links" || true
+grep -q . "$work/links" || fail "nothing was said of the pages' links"
+! grep -E '\.(md|png|svg)(#[^ ]*)?( leads nowhere|: no such heading)' "$work/links" || fail "the archive's pages lead to pages that it has not"
 for place in archive deb/usr rpm/usr "wheel/sealift-$version.data/data"; do
   "$work/$place/share/doc/sealift/samples/air_gap.sh" --help > "$work/said" || fail "air_gap.sh of $place does not start"
 done
