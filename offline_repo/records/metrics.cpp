@@ -94,6 +94,8 @@ std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_
   add_number(out, "sealift_connections_most", "gauge", "The most there were at a time.", connections_most);
   add_number(out, "sealift_connections_refused_total", "counter", "Connections that were turned away.",
              connections_refused);
+  add_number(out, "sealift_connections_made_room_total", "counter",
+             "Connections that waited for their client and were ended for others.", connections_made_room);
   add_number(out, "sealift_audit_failures_total", "counter", "Times that the audit log could not be written.",
              audit_failures);
   if (const std::int64_t ends = certificate_ends; ends > 0)

@@ -30,6 +30,7 @@ class Metrics {
   void count(RouteKind route, unsigned status, std::uint64_t bytes);
 
   std::atomic<std::uint64_t> connections{0}, connections_most{0}, connections_refused{0};
+  std::atomic<std::uint64_t> connections_made_room{0};
   std::atomic<std::uint64_t> audit_failures{0};
   std::atomic<std::int64_t> certificate_ends{0};  // seconds since 1970; 0: there is no TLS
 

@@ -20,15 +20,17 @@ using net::ip::tcp;
 namespace {
 
 constexpr std::chrono::milliseconds kLinger{2'000};
+constexpr std::chrono::milliseconds kTurnAway{2'000};  // for the request of one that is turned away
 
 }  // namespace
 
-Connection::Connection(ServerState& state, tcp::socket socket, bool admin)
+Connection::Connection(ServerState& state, tcp::socket socket, Admission admission)
     : state_(state),
-      socket_(std::move(socket), admin ? nullptr : state.tls_now()),
+      admission_(admission),
+      socket_(std::move(socket), admission == Admission::Admin ? nullptr : state.tls_now()),
       reader_(socket_, state.options.max_header),
-      answer_(state, admin),
-      record_(state, socket_.peer(), !admin),
+      answer_(state, admission == Admission::Admin),
+      record_(state, socket_.peer(), admission != Admission::Admin),
       sender_(state, socket_, [this](const std::string& trouble) { on_sent(trouble); }) {}
 
 void Connection::start() {
@@ -52,6 +54,15 @@ void Connection::end_if_idle() {
   });
 }
 
+void Connection::make_room() {
+  net::post(socket_.executor(), [self = shared_from_this()] {
+    if (self->waiting_since_ == 0 || std::exchange(self->leaving_, true)) return;
+    ++self->state_.metrics.connections_made_room;
+    self->record_.end_without_answer("it waited longest, and made room for another connection");
+    self->close();
+  });
+}
+
 void Connection::end_now() {
   net::post(socket_.executor(), [self = shared_from_this()] { self->close(); });
 }
@@ -63,12 +74,12 @@ void Connection::await_request() {
   head_ = false;
   version_ = 11;
   if (reader_.has_begun()) return read_request();
-  socket_.expires_after(state_.options.idle_timeout);
+  socket_.expires_after(admission_ == Admission::TurnedAway ? kTurnAway : state_.options.idle_timeout);
   reader_.await([self = shared_from_this()](error_code error) { error ? self->close() : self->read_request(); });
 }
 
 void Connection::read_request() {
-  socket_.expires_after(state_.options.request_timeout);
+  socket_.expires_after(admission_ == Admission::TurnedAway ? kTurnAway : state_.options.request_timeout);
   reader_.read_head(
       [self = shared_from_this()](error_code error, std::string_view head) { self->on_head(error, head); });
 }
@@ -90,6 +101,7 @@ void Connection::on_head(error_code error, std::string_view head) {
   head_ = message->is_head;
   const TlsSession* const tls = socket_.tls();
   record_.note(*message);
+  if (admission_ == Admission::TurnedAway) return turn_away();
   record_.note_user(answer_.see(message->authorization, tls != nullptr ? tls->client_name() : std::string()));
   if (version_ >= 11 && !message->has_one_host) return refuse(400, "an HTTP/1.1 request has exactly one Host header");
   Request& request = message->request;
@@ -117,6 +129,16 @@ void Connection::read_body(Request request, std::size_t size) {
 void Connection::refuse(unsigned status, const std::string& why) {
   keep_alive_ = false;
   send(refusal(status, why));
+}
+
+// Clients read 503 with this header as "once more": pip, uv, the hub's and registries' do.
+void Connection::turn_away() {
+  keep_alive_ = false;
+  Response response = refusal(503,
+                              "this address has as many connections here as it may while others want some; ask again "
+                              "in a second, or use fewer at a time");
+  response.headers.emplace_back("Retry-After", "1");
+  send(std::move(response));
 }
 
 // An answer to HEAD and a 304 end after the header.

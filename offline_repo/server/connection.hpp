@@ -21,16 +21,20 @@
 
 namespace sealift::offline_repo {
 
+// What a connection may have: answers; answers to those who look after the server; or 503 once, since its client has
+// its share already.
+enum class Admission { Served, Admin, TurnedAway };
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `socket` runs on a strand of its own; `state` must outlive this.
-  // `admin`: it came in where only /healthz and /metrics are answered.
-  Connection(ServerState& state, boost::asio::ip::tcp::socket socket, bool admin = false);
+  Connection(ServerState& state, boost::asio::ip::tcp::socket socket, Admission admission = Admission::Served);
 
   void start();
   // From any thread: ends the connection unless an answer is under way; then it ends after that.
   void end_if_idle();
-  void end_now();  // from any thread
+  void make_room();  // the same for another connection's sake, which is counted and logged
+  void end_now();    // from any thread
 
   const std::string& client() const { return socket_.client(); }  // as client_of says
   // From any thread: since when it has been waiting for its client, with no answer under way; nothing while there is
@@ -48,6 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_head(boost::beast::error_code error, std::string_view head);
   void read_body(Request request, std::size_t size);
   void refuse(unsigned status, const std::string& why);
+  void turn_away();
   void send(Response response);
   void on_sent(const std::string& trouble);
   void linger();
@@ -55,6 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
 
   ServerState& state_;
+  const Admission admission_;
   ClientSocket socket_;
   RequestReader reader_;
   ClientAnswer answer_;
@@ -65,6 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_alive_ = false;
   // Since when it has been waiting for a request, for the rest of one, or for the client to close; 0: it is not.
   std::atomic<Clock::rep> waiting_since_{0};
+  bool leaving_ = false;  // it has made room, and is asked to until it is gone
 };
 
 }  // namespace sealift::offline_repo

@@ -35,6 +35,11 @@ void RequestRecord::end(const Response& response, const ResponseBody& body, cons
   line_.clear();
 }
 
+void RequestRecord::end_without_answer(const std::string& why) const {
+  if (state_.options.on_request)
+    state_.options.on_request(bundle::write_time(bundle::system_time()) + " " + peer_ + " - - 0, " + why);
+}
+
 void RequestRecord::log(const Response& response, const ResponseBody& body, const std::string& trouble) const {
   std::string line = bundle::write_time(bundle::system_time()) + " " + peer_ + " " + (line_.empty() ? "-" : line_) +
                      " " + std::to_string(response.status) + " " + std::to_string(body.sent());

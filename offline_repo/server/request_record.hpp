@@ -22,6 +22,8 @@ class RequestRecord {
   void note(const RequestMessage& message);
   void note_user(std::string user) { answered_.user = std::move(user); }
   // `body` is the response's, as far as it was sent; `trouble` is empty when everything was.
+  // The connection ends before there is an answer; a line for people says why.
+  void end_without_answer(const std::string& why) const;
   void end(const Response& response, const ResponseBody& body, const std::string& trouble);
 
  private:

@@ -18,6 +18,7 @@
 #include "offline_repo/server/connection.hpp"
 #include "offline_repo/server/connection_table.hpp"
 #include "offline_repo/server/shown_site.hpp"
+#include "sealift/bundle/core/time.hpp"
 
 namespace sealift::offline_repo {
 
@@ -29,6 +30,7 @@ using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
 constexpr std::size_t kMaxAdmins = 16;
+constexpr std::size_t kMaxTurnedAway = 64;          // who wait for their 503; more are ended without a byte
 constexpr std::chrono::milliseconds kMakeRoom{20};  // until another connection is asked to make room
 
 [[noreturn]] void throw_listen(const ListenAddress& address, const error_code& error) {
@@ -56,6 +58,8 @@ ListenAddress address_of(const tcp::acceptor& acceptor) {
 }  // namespace
 
 struct Server::Impl {
+  using Apart = std::map<std::uint64_t, std::weak_ptr<Connection>>;
+
   Impl(Held bundles, ServerOptions options)
       : state{.options = std::move(options), .context = {}},
         acceptor(net::make_strand(state.context)),
@@ -74,20 +78,26 @@ struct Server::Impl {
     if (!admin_acceptor.is_open() || state.stopping) return;
     admin_acceptor.async_accept(net::make_strand(state.context), [this](error_code error, tcp::socket socket) {
       if (state.stopping) return;
-      if (!error && admins.size() < kMaxAdmins) admit_admin(std::move(socket));
+      if (!error && admins.size() < kMaxAdmins) admit_apart(admins, std::move(socket), Admission::Admin);
       if (!error || error == net::error::connection_aborted) return accept_admin();
       admin_timer.expires_after(kAcceptPause);
       admin_timer.async_wait([this](error_code) { accept_admin(); });
     });
   }
-  void admit_admin(tcp::socket socket) {
+  // A connection that takes none of the places.
+  void admit_apart(Apart& apart, tcp::socket socket, Admission admission) {
     const std::uint64_t number = next_number++;
-    std::shared_ptr<Connection> owned(new Connection(state, std::move(socket), true), [this, number](Connection* gone) {
-      delete gone;
-      net::post(acceptor.get_executor(), [this, number] { admins.erase(number); });
-    });
-    admins.emplace(number, owned);
+    std::shared_ptr<Connection> owned(new Connection(state, std::move(socket), admission),
+                                      [this, number, &apart](Connection* gone) {
+                                        delete gone;
+                                        net::post(acceptor.get_executor(), [number, &apart] { apart.erase(number); });
+                                      });
+    apart.emplace(number, owned);
     owned->start();
+  }
+  static void end(const Apart& apart) {
+    for (const auto& [number, one] : apart)
+      if (const std::shared_ptr<Connection> connection = one.lock()) connection->end_now();
   }
 
   void await_hangup() {
@@ -110,34 +120,44 @@ struct Server::Impl {
       if (!error) find_room(std::move(socket));
       if (!error || error == net::error::connection_aborted) return accept();
       state.options.on_fault("a connection cannot be accepted: " + error.message());
-      if (const std::shared_ptr<Connection> longest = connections.longest_waiting()) longest->end_if_idle();
+      if (const std::shared_ptr<Connection> longest = connections.longest_waiting()) longest->make_room();
       timer.expires_after(kAcceptPause);
       timer.async_wait([this](error_code) { accept(); });
     });
   }
 
   // Admits a new connection at once, or when one that waits for its client has made room, or when an answer has ended.
-  // A client that has as many answers under way as it may is turned away.
+  // A client that has as many answers under way as it may is turned away: while half of all places are free, each may
+  // have what nobody else asks for.
   void find_room(tcp::socket socket) {
     error_code error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;
     const std::string client = client_of(peer.address());
     const std::size_t others = connections.size_of(client);
-    const bool too_many = others > 0 && others >= state.options.max_per_client;
+    const bool scarce = connections.size() >= (state.options.max_connections + 1) / 2;
+    const bool too_many = scarce && others > 0 && others >= state.options.max_per_client;
     if (!too_many && connections.size() < state.options.max_connections) return admit(std::move(socket));
     const std::shared_ptr<Connection> longest = connections.longest_waiting(too_many ? client : "");
     if (!longest && too_many && connections.alive_of(client) >= state.options.max_per_client &&
         !connections.one_may_have_answered(client)) {
-      ++state.metrics.connections_refused;
-      return;
+      return turn_away(std::move(socket));
     }
-    if (longest) longest->end_if_idle();
+    if (longest) longest->make_room();
     held.emplace(std::move(socket));
     room_timer.expires_after(kMakeRoom);  // the one that was asked may have begun an answer meanwhile
     room_timer.async_wait([this](error_code failed) {
       if (!failed) try_held();
     });
+  }
+  void turn_away(tcp::socket socket) {
+    ++state.metrics.connections_refused;
+    if (turned_away.size() < kMaxTurnedAway) return admit_apart(turned_away, std::move(socket), Admission::TurnedAway);
+    error_code ignored;
+    if (state.options.on_request)
+      state.options.on_request(bundle::write_time(bundle::system_time()) + " " +
+                               socket.remote_endpoint(ignored).address().to_string() +
+                               " - - 0, turned away without an answer, as many were before it");
   }
   void try_held() {
     if (!held || state.stopping) return;
@@ -172,8 +192,8 @@ struct Server::Impl {
     admin_timer.cancel();
     signals.cancel(ignored);
     hangups.cancel(ignored);
-    for (const auto& [key, admin] : admins)
-      if (const std::shared_ptr<Connection> connection = admin.lock()) connection->end_now();
+    end(admins);
+    end(turned_away);
     room_timer.cancel();
     held.reset();
     for (const std::shared_ptr<Connection>& connection : connections.alive()) connection->end_if_idle();
@@ -191,7 +211,7 @@ struct Server::Impl {
   net::signal_set signals, hangups;
   tcp::acceptor admin_acceptor;
   net::steady_timer admin_timer{acceptor.get_executor()};
-  std::map<std::uint64_t, std::weak_ptr<Connection>> admins;
+  Apart admins, turned_away;
   ConnectionTable connections{state.metrics};
   std::uint64_t next_number = 0;
   std::optional<tcp::socket> held;  // accepted, and without a place yet; no other one is accepted meanwhile

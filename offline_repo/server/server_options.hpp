@@ -28,7 +28,9 @@ struct ServerOptions {
   // When they are all taken, the one that has waited longest for a request, or for the end of one, makes room for a new
   // one; while all are being answered, new ones wait in the system's queue.
   std::size_t max_connections = 16'384;
-  std::size_t max_per_client = 64;                    // of those, of one address; behind a proxy all clients have one
+  // Of those, of one address, once half of them are taken: until then each may have what nobody else asks for. Behind a
+  // proxy all clients have one.
+  std::size_t max_per_client = 64;
   std::size_t max_header = std::size_t{16} << 10;     // bytes of request line and headers together
   std::chrono::milliseconds idle_timeout{30'000};     // until the first byte of a request
   std::chrono::milliseconds request_timeout{10'000};  // from there for its whole header, however it comes

@@ -22,7 +22,7 @@ namespace sealift::offline_repo {
 namespace {
 
 constexpr unsigned kConnections = 16'384;
-constexpr std::size_t kOtherDescriptors = 32;    // of the process itself
+constexpr std::size_t kOtherDescriptors = 112;   // of the process itself, of admins and of those turned away
 constexpr std::size_t kWatchDescriptors = 1024;  // for volumes of bundles that come later
 
 struct ServeOptions {
@@ -196,7 +196,8 @@ void add_serve(bundle::Program& program) {
   verb.option("--max-connections", options->connections, "When all are taken, idle ones end first")
       .show_default()
       .between(1, 1'000'000);
-  verb.option("--connections-per-client", options->per_client, "Of one address; behind a proxy: --max-connections")
+  verb.option("--connections-per-client", options->per_client,
+              "Of one address, once half of all are taken; behind a proxy: --max-connections")
       .show_default()
       .between(1, 1'000'000);
   verb.option("--cache", options->cache, "MiB of memory for checked chunks that all clients share")

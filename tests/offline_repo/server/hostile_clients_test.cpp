@@ -101,6 +101,8 @@ TEST_CASE("half-open requests and silent clients make room for those who ask, th
   }
   for (int i = 0; i < 5; ++i) CHECK(fetch(live.port, "/simple/").status == 200);
   CHECK(attackers.front()->ended());
+  live.finish();
+  CHECK(live.logged().find(" - - 0, it waited longest, and made room for another connection\n") != std::string::npos);
 }
 
 TEST_CASE("an idle connection makes room, and an answer under way does not") {
@@ -136,10 +138,12 @@ TEST_CASE("an idle connection makes room, and an answer under way does not") {
   }
 }
 
-TEST_CASE("one client has at most its share, whatever it does with it, and others are served meanwhile") {
-  Live live(with_big_wheel(), few(8, 2));
+TEST_CASE("one client has at most its share once half of all is taken, and others are served meanwhile") {
+  ServerOptions options = few(8, 2);
+  options.admin_listen = ListenAddress{.host = "127.0.0.1", .port = 0};
+  Live live(with_big_wheel(), std::move(options));
   std::vector<std::unique_ptr<RawClient>> greedy;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 4; ++i) {
     greedy.push_back(std::make_unique<RawClient>(live.port, 0x7f000002));
     greedy.back()->send(request_text(live.target("big")));
     greedy.back()->await_answer();  // and takes no more of it for now
@@ -147,12 +151,40 @@ TEST_CASE("one client has at most its share, whatever it does with it, and other
   for (int i = 0; i < 20; ++i) {
     RawClient more(live.port, 0x7f000002);
     more.send(request_text("/simple/"));
-    CHECK(more.receive().status == 0);
+    const RawResponse answer = more.receive();
+    CHECK(answer.status == 503);
+    CHECK(answer.headers.at("retry-after") == "1");
+    CHECK(answer.body.find("as many connections here as it may while others want some") != std::string::npos);
     CHECK(more.ended());
   }
+  live.await_log("127.0.0.2 GET /simple/ 503 ");
   CHECK(fetch(live.port, "/simple/").status == 200);
-  CHECK(greedy[0]->receive().complete);
-  CHECK(greedy[1]->receive().complete);
+  const std::string metrics = fetch(live.server->admin_address()->port, "/metrics").body;
+  CHECK(metrics.find("\nsealift_connections_refused_total 20\n") != std::string::npos);
+  for (const std::unique_ptr<RawClient>& one : greedy) CHECK(one->receive().complete);
+}
+
+TEST_CASE("of more clients than can be turned away at a time, the rest is ended without an answer and logged") {
+  Live live(with_big_wheel(), few(2, 1));
+  RawClient busy(live.port, 0x7f000002);
+  busy.send(request_text(live.target("big")));
+  busy.await_answer();
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (int i = 0; i < 65; ++i) silent.push_back(std::make_unique<RawClient>(live.port, 0x7f000002));
+  live.await_log("127.0.0.2 - - 0, turned away without an answer");
+  CHECK(silent.back()->ended());
+  CHECK(fetch(live.port, "/simple/").status == 200);
+}
+
+TEST_CASE("an address has what nobody else asks for: a hundred downloads at a time lose none") {
+  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(8'000'000))}});
+  std::vector<std::unique_ptr<RawClient>> ranks;
+  for (int i = 0; i < 100; ++i) {
+    ranks.push_back(std::make_unique<RawClient>(live.port));
+    ranks.back()->send(request_text(live.target("big"), "Connection: close\r\n"));
+  }
+  for (const std::unique_ptr<RawClient>& one : ranks) one->await_answer();
+  for (const std::unique_ptr<RawClient>& one : ranks) CHECK(one->receive().complete);
 }
 
 TEST_CASE("a header that comes a byte at a time has one deadline for all of it") {
