@@ -111,7 +111,8 @@ FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : chines
           word("en", "zh") + "\">\n<label for=\"q\">" + word("Search", "搜索") +
           "</label> <input id=\"q\" name=\"q\" type=\"search\" maxlength=\"" + std::to_string(kMaxQuery) +
           "\" value=\"";
-  lines_ = "<h2 id=\"use\">" + word("Lines to paste", "可直接粘贴的命令") + "</h2>\n" + commands(catalogue);
+  lines_ = commands(catalogue);
+  if (!lines_.empty()) lines_ = "<h2 id=\"use\">" + word("Lines to paste", "可直接粘贴的命令") + "</h2>\n" + lines_;
   add_bundles(catalogue);
   add_projects(catalogue);
   add_repositories(catalogue);
@@ -216,10 +217,31 @@ void FrontPage::add_debian_packages(const Catalogue& catalogue) {
   tables_.push_back(std::move(table));
 }
 
+std::string FrontPage::filled_in(const PageAddress& address) const {
+  std::string out;
+  bool left_out = false;
+  for (const char c : lines_) {
+    if (c == kPlainMark)
+      left_out = !address.plain && !left_out;
+    else if (left_out)
+      continue;
+    else if (c == kUrlMark)
+      out += html_escaped(address.url);
+    else if (c == kRegistryMark)
+      out += html_escaped(address.registry);
+    else if (c == kHostMark)
+      out += html_escaped(address.host);
+    else
+      out += c;
+  }
+  return out;
+}
+
 std::string FrontPage::text(const PageAddress& address, std::string_view query) const {
   const std::vector<std::string> words = words_of(query);
   std::string out =
       head_ + html_escaped(query.substr(0, kMaxQuery)) + "\"> <button>" + word("Find", "查找") + "</button>\n</form>\n";
+  if (words.empty()) out += filled_in(address);
   std::size_t shown = 0;
   for (const Table& table : tables_) {
     std::string rows;
@@ -233,16 +255,11 @@ std::string FrontPage::text(const PageAddress& address, std::string_view query) 
       out += "<h2>" + table.title + "</h2>\n<table>\n<thead>" + table.head + "</thead>\n<tbody>\n" + rows +
              "</tbody>\n</table>\n";
   }
-  if (shown == 0) out += "<p role=\"status\">" + word("Nothing here has these words.", "没有符合的内容。") + "</p>\n";
-  if (words.empty())
-    for (const char c : lines_) {
-      if (c == kUrlMark)
-        out += html_escaped(address.url);
-      else if (c == kRegistryMark)
-        out += html_escaped(address.registry);
-      else
-        out += c;
-    }
+  if (shown == 0)
+    out += "<p role=\"status\">" +
+           (words.empty() ? word("No bundle is served yet.", "尚未提供任何包。")
+                          : word("Nothing here has these words.", "没有符合的内容。")) +
+           "</p>\n";
   return out + tail_;
 }
 

@@ -12,8 +12,9 @@
 
 namespace sealift::offline_repo {
 
-// In the lines to paste: where the address goes. No html_escaped text of a signed name has such bytes.
-inline constexpr char kUrlMark = '\x01', kRegistryMark = '\x02';
+// In the lines to paste: where the address goes, and what stands there only where it is plain HTTP, from one mark to
+// the next. No html_escaped text of a signed name has such bytes.
+inline constexpr char kUrlMark = '\x01', kRegistryMark = '\x02', kHostMark = '\x03', kPlainMark = '\x04';
 
 // Made once for a catalogue; a request only chooses rows and fills in the address.
 class FrontPage {
@@ -40,6 +41,7 @@ class FrontPage {
   void add_images(const Catalogue& catalogue);
   void add_debian_packages(const Catalogue& catalogue);
   std::string commands(const Catalogue& catalogue) const;
+  std::string filled_in(const PageAddress& address) const;
   std::string word(const char* english, const char* chinese) const { return chinese_ ? chinese : english; }
 
   bool chinese_;

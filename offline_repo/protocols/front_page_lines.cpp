@@ -19,16 +19,20 @@ std::string first_name(const auto& map, const char* otherwise) {
 // With a name that is here, where there is one, so that a line works as it stands.
 std::string FrontPage::commands(const Catalogue& catalogue) const {
   const std::string url(1, kUrlMark), registry(1, kRegistryMark);
+  const auto plain = [](const std::string& text) { return kPlainMark + text + kPlainMark; };
+  const std::string host(1, kHostMark);
   std::string out;
   const auto add = [&](const std::string& title, const std::string& text) {
     out += "<h3>" + html_escaped(title) + "</h3>\n<pre tabindex=\"0\">" + text + "</pre>\n";
   };
   const std::string package = html_escaped(first_name(catalogue.projects, "PACKAGE"));
   if (!catalogue.projects.empty()) {
-    add("pip", "pip install --index-url " + url + "/simple/ " + package);
+    const std::string trusted = plain(" --trusted-host " + host);
+    add("pip", "pip install --index-url " + url + "/simple/" + trusted + " " + package);
     add("uv", "uv pip install --default-index " + url + "/simple/ " + package);
     if (requirements_of(catalogue).why_not.empty())
-      add("pip -r", "pip install --no-deps --index-url " + url + "/simple/ -r " + url + "/wheels/requirements.txt");
+      add("pip -r", "pip install --no-deps --index-url " + url + "/simple/" + trusted + " -r " + url +
+                        "/wheels/requirements.txt");
   }
   for (const bundle::HubKind hub : {bundle::HubKind::HuggingFace, bundle::HubKind::ModelScope})
     for (const auto& [name, repository] : catalogue.repositories) {
@@ -54,8 +58,14 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
   if (!catalogue.images.empty()) {
     const auto& [name, images] = *catalogue.images.begin();
     const std::string image = registry + "/" + html_escaped(name + ":" + first_name(images.tags, "TAG"));
-    add("Docker, podman, containerd", "docker pull " + image);
-    add("skopeo", "skopeo copy docker://" + image + " oci:images:" + html_escaped(name));
+    add("Docker", plain("# " +
+                        word("Docker takes plain HTTP where /etc/docker/daemon.json has",
+                             "使用明文 HTTP 时，/etc/docker/daemon.json 中须有") +
+                        " {&quot;insecure-registries&quot;: [&quot;" + host + "&quot;]}\n") +
+                      "docker pull " + image);
+    add("podman", "podman pull" + plain(" --tls-verify=false") + " " + image);
+    add("skopeo",
+        "skopeo copy" + plain(" --src-tls-verify=false") + " docker://" + image + " oci:images:" + html_escaped(name));
   }
   if (!catalogue.rpms.empty()) {
     const auto& [name, repository] = *catalogue.rpms.begin();
@@ -69,8 +79,8 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
   }
   if (!catalogue.artifacts.empty()) {
     const auto& [name, versions] = *catalogue.artifacts.begin();
-    add(word("The bundle itself", "包本身"),
-        "oras pull " + registry + "/" + html_escaped(name + ":" + first_name(versions, "VERSION")));
+    add(word("The bundle itself", "包本身"), "oras pull" + plain(" --plain-http") + " " + registry + "/" +
+                                                 html_escaped(name + ":" + first_name(versions, "VERSION")));
   }
   return out;
 }

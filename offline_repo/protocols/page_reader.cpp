@@ -52,7 +52,7 @@ PageLanguage choose_language(std::string_view asked, std::string_view accept) {
 PageAddress page_address(std::string_view host, std::string_view forwarded_proto, std::string_view registry_path) {
   const std::string place = is_host(host) ? std::string(host) : "THIS-ADDRESS";
   const std::string scheme = forwarded_proto == "https" ? "https://" : "http://";
-  PageAddress address{.url = scheme + place, .registry = place};
+  PageAddress address{.url = scheme + place, .registry = place, .host = place, .plain = forwarded_proto != "https"};
   if (registry_path.ends_with("/v2")) {  // "/c/prod/v2"
     registry_path.remove_suffix(3);
     address.url += registry_path;

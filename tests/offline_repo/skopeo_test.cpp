@@ -42,7 +42,7 @@ struct UmociSite {
   std::string manifest;
   MadeBundle made;
 
-  UmociSite() {
+  explicit UmociSite(std::vector<TinyItem> items = {}) {
     const std::string layout = (dir / "layout").string(), image = layout + ":one";
     write_file(dir / "etc/hello", "hello\n");
     must({"umoci", "init", "--layout", layout});
@@ -58,7 +58,6 @@ struct UmociSite {
                                          .media_type = std::string(sealift::bundle::kOciManifestType),
                                          .manifest = *sealift::bundle::Digest::from_hex(digest.substr(7)),
                                          .blobs = {}};
-    std::vector<TinyItem> items;
     const auto add = [&](const std::string& bytes) {
       const auto sha256 = sealift::bundle::sha256(sealift::bundle::as_bytes(bytes));
       items.push_back({.path = sealift::bundle::image_blob_entry(sha256), .bytes = bytes, .into = {}, .placed = false});
@@ -113,6 +112,17 @@ TEST_CASE("skopeo lists and pulls an image and the bundle itself, with a token a
   for (const auto& layer : manifest["layers"])
     CHECK(read_file(pulled / layer["digest"].get<std::string>().substr(7)) ==
           read_file(site.made.folder / layer["annotations"]["org.opencontainers.image.title"].get<std::string>()));
+}
+
+TEST_CASE("the front page's lines work as they are pasted, over plain HTTP from another machine") {
+  if (no_image_tools()) return;
+  if (::geteuid() != 0 || run({"unshare", "--net", "true"}).status != 0)
+    return sealift::test::left_out("this account may not make a network of its own");
+  const UmociSite site({wheel_item({})});
+  const Ran ran = run({"unshare", "--net", SEALIFT_PASTE_TEST, SEALIFT_REPO_PROGRAM, SEALIFT_UV_BESIDE,
+                       site.made.folder.string(), site.made.fingerprint()});
+  INFO(ran.output << ran.errors);
+  CHECK(ran.status == 0);
 }
 
 // Run by `offline_repo.container_engines` alone, which ctest shows as skipped and not as passed where it ends with 77.

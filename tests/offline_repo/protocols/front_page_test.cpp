@@ -30,7 +30,8 @@ TEST_CASE("the front page names what is here, and gives lines that work as they 
   CHECK(has(page, "<html lang=\"en\">"));
   CHECK(has(page, "<a href=\"simple/demo-kit/\">demo-kit</a></td><td><bdi>1.0, 1.1</bdi>"));
   CHECK(has(page, "<bdi>org/tiny</bdi>"));
-  CHECK(has(page, "pip install --index-url http://repo:8080/simple/ demo-kit"));
+  CHECK(has(page, "pip install --index-url http://repo:8080/simple/ --trusted-host repo:8080 demo-kit"));
+  CHECK(page.find("<h2 id=\"use\">") < page.find("<table>"));
   CHECK(has(page, "uv pip install --default-index http://repo:8080/simple/ demo-kit"));
   CHECK(has(page, "HF_ENDPOINT=http://repo:8080 hf download gpt2"));
   CHECK_FALSE(has(page, "docker pull"));
@@ -41,7 +42,9 @@ TEST_CASE("the front page names what is here, and gives lines that work as they 
   closure.projects.at("demo-kit").wheels.erase("Demo_Kit-1.0-py3-none-any.whl");
   add_repository(closure, {bundle::HubKind::ModelScope, bundle::RepositoryKind::Dataset, "Org/Rows"}, {"a.txt"});
   const std::string other = page_of(closure);
-  CHECK(has(other, "--index-url http://repo:8080/simple/ -r http://repo:8080/wheels/requirements.txt"));
+  CHECK(
+      has(other,
+          "--index-url http://repo:8080/simple/ --trusted-host repo:8080 -r http://repo:8080/wheels/requirements.txt"));
   CHECK(has(other, "MODELSCOPE_ENDPOINT=http://repo:8080 modelscope download --repo-type dataset Org/Rows"));
 }
 
@@ -58,11 +61,17 @@ TEST_CASE("the front page tells a bundle's version, size and signer, its images,
   CHECK(has(page, catalogue.sources[0]->signers()[0].hex().substr(0, 16)));
   CHECK(has(page, "<bdi>org/app</bdi></td><td><bdi>1.0</bdi>"));
   CHECK(has(page, "docker pull repo:8080/org/app:1.0"));
-  CHECK(has(page, "oras pull repo:8080/bundles/env:7"));
+  CHECK(has(page, "{&quot;insecure-registries&quot;: [&quot;repo:8080&quot;]}\ndocker pull"));
+  CHECK(has(page, "podman pull --tls-verify=false repo:8080/org/app:1.0"));
+  CHECK(has(page, "skopeo copy --src-tls-verify=false docker://repo:8080/org/app:1.0 oci:images:org/app"));
+  CHECK(has(page, "oras pull --plain-http repo:8080/bundles/env:7"));
   CHECK(has(page, "other-1: &lt;b&gt;"));
   const std::string channel =
       FrontPage(catalogue, PageLanguage::English).text(page_address("repo", "https", "/c/prod/v2"), "");
-  CHECK(has(channel, "docker pull repo/c/prod/org/app:1.0"));
+  CHECK(has(channel, "<pre tabindex=\"0\">docker pull repo/c/prod/org/app:1.0"));
+  CHECK(has(channel, "podman pull repo/c/prod/org/app:1.0"));
+  CHECK(has(channel, "oras pull repo/c/prod/bundles/env:7"));
+  for (const char* word : {"trusted-host", "insecure", "tls-verify", "plain-http"}) CHECK_FALSE(has(channel, word));
 }
 
 TEST_CASE("search leaves the rows that hold every word, whatever their case, without a script") {
@@ -73,6 +82,13 @@ TEST_CASE("search leaves the rows that hold every word, whatever their case, wit
   CHECK(has(found, "value=\"KIT demo\""));
   CHECK(has(page_of(catalogue, PageLanguage::English, "nothing-has-this"), "Nothing here"));
   CHECK_FALSE(has(page_of(catalogue), "<script"));
+}
+
+TEST_CASE("where nothing is served the page says that, and not that a search found nothing") {
+  const std::string page = page_of(Catalogue{});
+  CHECK(has(page, "No bundle is served yet."));
+  CHECK_FALSE(has(page, "these words"));
+  CHECK_FALSE(has(page, "Lines to paste"));
 }
 
 TEST_CASE("text of strangers stays text on the front page") {
