@@ -20,9 +20,9 @@ settings=()
 for name in CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS CMAKE_CXX_FLAGS_RELEASE SEALIFT_MERGE SEALIFT_PRECOMPILE; do
   settings+=("-D$name=$(sed -n "s/^$name:[A-Z]*=//p" "$build/CMakeCache.txt")")
 done
-# LibTorch by the folder of the other tree, whose name must not get into a program.
+# By its own path, since the compiler names a system header by its real one, which is then what is taken out of messages.
 torch=$(sed -n 's/^SEALIFT_TORCH:[A-Z]*=//p' "$build/CMakeCache.txt")
-[ -z "$torch" ] || settings+=("-DSEALIFT_TORCH=$tree/build/prerequisites/${torch#*/build/prerequisites/}")
+[ -z "$torch" ] || settings+=("-DSEALIFT_TORCH=$(realpath "$torch")")
 unset CMAKE_CXX_COMPILER_LAUNCHER CXXFLAGS LDFLAGS SOURCE_DATE_EPOCH
 (
   umask 077
