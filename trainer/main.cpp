@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
                           sealift_version() + "\nLibTorch " TORCH_VERSION);
   add_run(program, argv);
   add_fine_tune(program, argv);
+  add_explain(program);
   add_check(program);
   add_export(program);
   add_plan(program);

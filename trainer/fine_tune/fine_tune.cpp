@@ -32,7 +32,8 @@ Schedule schedule_of(const FineTuneOptions& options, std::int64_t steps) {
                    .learning_rate = options.peak_rate(),
                    .steps = steps,
                    .warmup_steps = options.warmup_steps,
-                   .warmup_ratio = options.warmup_ratio});
+                   .warmup_ratio = options.warmup_ratio,
+                   .warmup_rule = options.warmup_rule});
 }
 
 OnNonFinite on_nonfinite_of(const FineTuneOptions& options) {

@@ -73,6 +73,8 @@ std::vector<std::string> how_lines_are_read(const FineTuneOptions& options) {
   if (options.skip_bad_lines) arguments.push_back("--skip-bad-lines");
   if (!options.system.empty()) add("--system", options.system);
   add("--data-format", options.data_format);
+  if (options.max_samples > 0) add("--max-rows", std::to_string(options.max_samples));
+  add("--data-seed", std::to_string(options.data_seed));
   if (!options.training_key.empty()) add("--training-key", options.training_key);
   if (!options.dataset_dir.empty()) add("--dataset-dir", options.dataset_dir);
   if (options.literal_markers) arguments.push_back("--literal-markers");
@@ -86,6 +88,7 @@ void check_settled(const FineTuneOptions& options, const std::string& name, cons
        {std::pair{"loss_scale", loss_on(options) != "assistant"},
         {"system", !options.system.empty()},
         {"training_key", !options.training_key.empty()},
+        {"max_samples", options.max_samples > 0},
         {"literal_markers", options.literal_markers},
         {"use_chat_template", !options.use_chat_template && options.task != Task::Pretrain}}) {
     if (!given) continue;

@@ -4,13 +4,12 @@
 // Every layer is translated by itself, so that a message names the place where a key was written.
 #include "trainer/settings/fine_tune_options.hpp"
 
-#include "sealift/nearest.hpp"
+#include "trainer/settings/foreign_jobs.hpp"
 #include "trainer/settings/presets.hpp"
 #include "trainer/settings/refuse.hpp"
 #include "trainer/settings/schedule.hpp"
 #include "trainer/settings/settings_file.hpp"
 #include "trainer/settings/swift_names.hpp"
-#include "trainer/settings/swift_table.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -31,7 +30,7 @@ Rows what_is_trained() {
        &O::packing},
       {Numbers, "max_length", "tokens of a row; 0: of the longest example, with packing of the model's context",
        &O::max_length},
-      {Numbers, "truncation_strategy", "of JSON lines beyond max_length: raise, delete, left, right or split",
+      {Numbers, "truncation_strategy", "of JSON lines beyond max_length: raise, delete, left, right, pairs or split",
        &O::truncation_strategy},
       {Numbers, "loss_scale", "of JSON lines, what counts: default (all answers), last_round or all", &O::loss_scale},
       {Numbers, "skip_bad_lines", "true: leave out JSON lines that cannot be used, and count them", &O::skip_bad_lines},
@@ -41,6 +40,7 @@ Rows what_is_trained() {
        &O::training_key},
       {Way, "dataset_dir", "a folder with LLaMA-Factory's dataset_info.json, of which dataset has names",
        &O::dataset_dir},
+      {Numbers, "max_samples", "of each file of JSON lines, the first so many rows; 0: all", &O::max_samples},
       {Numbers, "literal_markers", "true: <image>, <video>, <audio> in JSON lines are words like others",
        &O::literal_markers},
       {Numbers, "system", "a system prompt for JSON lines without one", &O::system},
@@ -81,6 +81,8 @@ Rows how_it_is_trained() {
       {Numbers, "lr_scheduler_kwargs", "JSON, as {\"min_lr\": 1e-6}", &O::lr_scheduler_kwargs},
       {Numbers, "warmup_steps", "", &O::warmup_steps},
       {Numbers, "warmup_ratio", "part of the steps, where warmup_steps is 0", &O::warmup_ratio},
+      {Numbers, "warmup_rule", "how warmup_ratio becomes steps: up; axolotl: down, unset 3 % of them and at most 100",
+       &O::warmup_rule},
       {Numbers, "weight_decay", "of AdamW; norms and biases have none", &O::weight_decay},
       {Numbers, "adam_beta1", "", &O::adam_beta1},
       {Numbers, "adam_beta2", "", &O::adam_beta2},
@@ -149,16 +151,11 @@ Layer layer_of(const std::string& file, FineTuneOptions& options, Problems& prob
 
 /// Keys of `layer` that are no settings, each with the name that was meant, of ours or of another project's.
 void find_unknown(const Layer& layer, const std::string& verb, Problems& problems) {
-  std::set<std::string> names, known;
+  std::set<std::string> names;
   for (const auto& setting : fine_tune_settings()) names.insert(setting.name);
-  known = names;
-  for (const auto& [theirs, ours] : swift_aliases()) known.insert(theirs);
   for (const auto& [name, text] : layer.texts) {
     if (names.contains(name)) continue;
-    const auto near = nearest(name, known);
-    const auto ours = swift_aliases().find(near);
-    problems.push_back(layer.source + ": unknown key '" + name + "'" + (near.empty() ? "" : ", did you mean " + near) +
-                       (ours == swift_aliases().end() ? "" : " (here " + ours->second + ")") + "; sealift-train " +
+    problems.push_back(layer.source + ": unknown key '" + name + "'" + meant_by(name, names) + "; sealift-train " +
                        verb + " --help lists the settings");
   }
 }
@@ -203,6 +200,11 @@ void check_preferences(const FineTuneOptions& options) {
     expect_one_of("loss_type", options.loss_type, {"", "kto", "apo_zero_unpaired"});
   }
   if (options.task == Task::Reward) expect_one_of("rlhf_type", options.rlhf_type, {"rm"});
+  const bool has_labels = options.task == Task::Sft || options.task == Task::Pretrain;
+  if (has_labels && !options.loss_type.empty() && options.loss_type != "cross_entropy") {
+    refuse("loss_type is '" + options.loss_type + "' with sealift-train " + to_string(options.task) +
+           ", whose loss is the mean of minus the log-probabilities; leave it out");
+  }
   const bool has_reference = options.task == Task::Dpo || options.task == Task::Kto;
   if (!has_reference && !(options.ref_model.empty() && options.ref_adapters.empty())) {
     refuse("ref_model and ref_adapters with sealift-train " + to_string(options.task) + ", which has no reference");
@@ -244,11 +246,13 @@ void check(const FineTuneOptions& options) {
   }
   expect_one_of("tuner_type", options.tuner_type, {"none", "lora", "qlora"});
   expect_one_of("precision", options.precision, {"fp32", "bf16", "fp16"});
-  expect_one_of("truncation_strategy", options.truncation_strategy, {"", "raise", "delete", "left", "right", "split"});
+  expect_one_of("truncation_strategy", options.truncation_strategy,
+                {"", "raise", "delete", "left", "right", "pairs", "split"});
   if (options.system.ends_with(".txt")) refuse("system is " + options.system + "; write the text itself");
   expect_one_of("loss_scale", options.loss_scale, {"", "default", "last_round", "all"});
   expect_one_of("data_format", options.data_format,
                 {"any", "ms-swift", "llama-factory", "axolotl", "trl", "mistral-finetune"});
+  expect_one_of("warmup_rule", options.warmup_rule, {"up", "axolotl"});
   expect_one_of("save_strategy", options.save_strategy, {"no", "steps", "epoch"});
   expect_one_of("on_nonfinite", options.on_nonfinite, {"stop", "skip", "rollback"});
   if (options.on_nonfinite == "rollback" && options.save_strategy == "no") {
@@ -273,7 +277,8 @@ void check(const FineTuneOptions& options) {
             .learning_rate = options.peak_rate(),
             .steps = 1,
             .warmup_steps = options.warmup_steps,
-            .warmup_ratio = options.warmup_ratio});
+            .warmup_ratio = options.warmup_ratio,
+            .warmup_rule = options.warmup_rule});
   check_output(options);
   check_job_options(options, options);
 }
@@ -288,22 +293,6 @@ void settle(FineTuneOptions& options) {
 }
 
 }  // namespace
-
-std::string to_string(Task task) {
-  switch (task) {
-    case Task::Sft:
-      return "sft";
-    case Task::Dpo:
-      return "dpo";
-    case Task::Kto:
-      return "kto";
-    case Task::Reward:
-      return "reward";
-    case Task::Pretrain:
-      return "pretrain";
-  }
-  return "";
-}
 
 std::int64_t FineTuneOptions::micro_batches(std::int64_t world_size) const {
   const auto at_once = per_device_train_batch_size * world_size;
@@ -324,7 +313,15 @@ FineTuneOptions read_fine_tune_options(Task task, const FineTuneSources& sources
   options.ignored = std::move(flags.ignored);
   auto problems = std::move(flags.problems);
   std::vector<Layer> layers;
-  if (!sources.config_file.empty()) layers.push_back(layer_of(sources.config_file, options, problems));
+  Layer defaults;
+  if (!sources.config_file.empty()) {
+    const auto& file = sources.config_file;
+    auto job = take_over_job(read_config(file), file, task, flags.texts);
+    options.ignored.insert(options.ignored.end(), job.taken.ignored.begin(), job.taken.ignored.end());
+    problems.insert(problems.end(), job.taken.problems.begin(), job.taken.problems.end());
+    layers.push_back({file, std::move(job.taken.texts)});
+    defaults = {to_string(job.project) + "'s defaults", std::move(job.defaults)};
+  }
   if (!sources.preset.empty()) layers.push_back(layer_of(find_preset(sources.preset).string(), options, problems));
 
   const auto verb = to_string(task);
@@ -337,7 +334,7 @@ FineTuneOptions read_fine_tune_options(Task task, const FineTuneSources& sources
   }
   refuse_all(problems);
   const auto given = std::move(layers.back().texts);
-  layers.pop_back();
+  layers.back() = std::move(defaults);
   if (task == Task::Pretrain) {
     options.tuner_type = "none";
     options.packing = true;

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of `sft`, `dpo`, `kto`, `reward` and `pretrain`, by ms-swift's names where it has one.
-// First step of these verbs: flags, environment, a config file (also one of ms-swift's) and a preset in, one value out.
+// First step of these verbs: flags, environment, a config file (also another project's) and a preset in, one value out.
 // Everything that can be refused without the model is refused here, once, and not by each rank.
 #pragma once
 
 #include "trainer/settings/job_options.hpp"
+#include "trainer/settings/task.hpp"
 
 namespace sealift::trainer {
-
-/// Which verb reads the settings; each has a few defaults of its own.
-enum class Task { Sft, Dpo, Kto, Reward, Pretrain };
-
-/// The verb of a task.
-std::string to_string(Task task);
 
 struct FineTuneOptions : ParallelOptions, HostOptions {
   Task task = Task::Sft;
@@ -24,13 +19,15 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::vector<std::string> dataset;      ///< a token file, or what `tokenize` makes one of
   std::vector<std::string> val_dataset;  ///< the same for evaluation
   bool packing = false;
-  std::int64_t max_length = 0;         ///< tokens of a row; 0: the longest example's, or with packing the model's
-  std::string truncation_strategy;     ///< raise, delete, left, right, split; empty: raise, of pretrain's texts split
+  std::int64_t max_length = 0;  ///< tokens of a row; 0: the longest example's, or with packing the model's
+  std::string
+      truncation_strategy;  ///< raise, delete, left, right, pairs, split; empty: raise, of pretrain's texts split
   std::string loss_scale = "default";  ///< default: all answers count; last_round; all
   bool skip_bad_lines = false;         ///< JSON lines that cannot be used are left out
   std::string data_format = "any";     ///< whose meaning a message's keys have: any, ms-swift, axolotl, ...
   std::string training_key;            ///< a message's key that says whether it is learned; empty: the format's own
   std::string dataset_dir;             ///< a folder with LLaMA-Factory's dataset_info.json; `dataset` has its names
+  std::int64_t max_samples = 0;        ///< above 0: of each file of JSON lines the first so many
   bool literal_markers = false;        ///< <image> and its like are words like others
   std::string system;                  ///< for chats without a system prompt
   bool use_chat_template = true;
@@ -62,6 +59,7 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::string lr_scheduler_kwargs;
   std::int64_t warmup_steps = 0;
   double warmup_ratio = 0;
+  std::string warmup_rule = "up";  ///< axolotl: rounded down, and 3 % of the steps where no warm-up is said
   double weight_decay = 0.1;
   double adam_beta1 = 0.9, adam_beta2 = 0.95, adam_epsilon = 1e-8;
   double max_grad_norm = 1;
@@ -111,7 +109,7 @@ const std::vector<SettingOf<FineTuneOptions>>& fine_tune_settings();
 /// Where the texts of a job come from.
 struct FineTuneSources {
   Texts flags;              ///< by setting name, or by another that ms-swift has
-  std::string config_file;  ///< TOML, or ms-swift's YAML or args.json; may be empty
+  std::string config_file;  ///< TOML, or a job of another project; may be empty
   std::string preset;       ///< a name in the folder of presets, or a file; may be empty
 };
 

@@ -31,7 +31,7 @@ void refuse_model(const std::string& name, const std::string& value) {
          "job file of a bundle ([[model]]) outside, and give the folder that the bundle lays down here");
 }
 
-void refuse_data(const std::string& name, const std::string& value) {
+void refuse_data(const std::string& name, const std::string& value, bool has_counts) {
   static const std::regex rows("(.+)#(\\d+)");
   std::smatch found;
   if (is_id(value)) {
@@ -39,11 +39,11 @@ void refuse_data(const std::string& name, const std::string& value) {
            "', an id of a hub and no file that is here; nothing is downloaded: carry the data " +
            "in a bundle ([[data]] of its job file), and give the file that it lays down here");
   }
-  if (is_there(value) || !std::regex_match(value, found, rows)) return;
+  if (has_counts || is_there(value) || !std::regex_match(value, found, rows)) return;
   const auto file = found[1].str(), count = found[2].str();
   refuse(name + " is '" + value + "': ms-swift takes " + count + " rows of " + file +
-         " at random; here a file is taken " + "whole. Take them once, as by: shuf -n " + count +
-         " --random-source=" + file + " " + file + " > part.jsonl");
+         " at random; here a file is taken " + "whole. Take them once, as by: shuf -n " + count + " --random-source=" +
+         file + " " + file + " > part.jsonl; or say data_format: ms-swift, in whose data it means that");
 }
 
 }  // namespace
@@ -52,9 +52,10 @@ void refuse_what_is_not_here(const FineTuneOptions& options) {
   refuse_model("model", options.model);
   refuse_model("ref_model", options.ref_model);
   for (const auto& adapter : options.adapters) refuse_model("adapters", adapter);
-  if (!options.dataset_dir.empty()) return;  // its dataset_info.json says what the names of data mean
-  for (const auto& file : options.dataset) refuse_data("dataset", file);
-  for (const auto& file : options.val_dataset) refuse_data("val_dataset", file);
+  if (!options.dataset_dir.empty()) return;                   // its dataset_info.json says what the names of data mean
+  const bool has_counts = options.data_format == "ms-swift";  // there FILE#20 is twenty of its rows
+  for (const auto& file : options.dataset) refuse_data("dataset", file, has_counts);
+  for (const auto& file : options.val_dataset) refuse_data("val_dataset", file, has_counts);
 }
 
 Task task_of_rlhf(const FineTuneSources& sources) {

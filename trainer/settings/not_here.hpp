@@ -9,7 +9,7 @@
 namespace sealift::trainer {
 
 /// Throws std::invalid_argument where model, adapters or data are ids of a hub, or files with a number of rows behind
-/// them; what exists is taken as it is.
+/// them where the data are not ms-swift's; what exists is taken as it is.
 void refuse_what_is_not_here(const FineTuneOptions& options);
 
 /// The task of `swift rlhf`, by the rlhf_type of the flags or the file. Throws std::invalid_argument where there is

@@ -88,6 +88,15 @@ double above(double factor, double least) {
   return std::max(0.0, factor * (1 - least) + least);
 }
 
+/// transformers rounds up; axolotl down, and makes 2 of 1.
+std::int64_t warmup_of(const ScheduleOptions& options) {
+  const auto steps = static_cast<double>(options.steps);
+  if (options.warmup_rule != "axolotl") return static_cast<std::int64_t>(std::ceil(steps * options.warmup_ratio));
+  const auto part = options.warmup_ratio > 0 ? steps * options.warmup_ratio : std::min(0.03 * steps, 100.0);
+  const auto warmup = static_cast<std::int64_t>(part);
+  return warmup == 1 ? 2 : warmup;
+}
+
 }  // namespace
 
 Schedule::Schedule(const ScheduleOptions& options) : options_(options) {
@@ -100,9 +109,7 @@ Schedule::Schedule(const ScheduleOptions& options) : options_(options) {
   if (!(options.warmup_ratio >= 0 && options.warmup_ratio <= 1)) {
     refuse("warmup_ratio is " + std::to_string(options.warmup_ratio) + "; expected a part of the steps, 0 to 1");
   }
-  warmup_ = options.warmup_steps > 0
-                ? options.warmup_steps
-                : static_cast<std::int64_t>(std::ceil(static_cast<double>(options.steps) * options.warmup_ratio));
+  warmup_ = options.warmup_steps > 0 ? options.warmup_steps : warmup_of(options);
   const auto json = parameters_of(options, type->second);
   num_cycles_ = number(json, "num_cycles", options_.type == "cosine_with_restarts" ? 1 : 0.5);
   lr_end_ = number(json, "lr_end", lr_end_);

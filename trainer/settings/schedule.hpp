@@ -11,12 +11,13 @@ namespace sealift::trainer {
 
 /// What a job says of its schedule.
 struct ScheduleOptions {
-  std::string type = "cosine";    ///< lr_scheduler_type
-  std::string parameters;         ///< lr_scheduler_kwargs: a JSON object; empty: the type's defaults
-  double learning_rate = 1e-4;    ///< the peak
-  std::int64_t steps = 0;         ///< of the whole job
-  std::int64_t warmup_steps = 0;  ///< above 0: of the warm-up
-  double warmup_ratio = 0;        ///< else this part of `steps`, rounded up
+  std::string type = "cosine";     ///< lr_scheduler_type
+  std::string parameters;          ///< lr_scheduler_kwargs: a JSON object; empty: the type's defaults
+  double learning_rate = 1e-4;     ///< the peak
+  std::int64_t steps = 0;          ///< of the whole job
+  std::int64_t warmup_steps = 0;   ///< above 0: of the warm-up
+  double warmup_ratio = 0;         ///< else this part of `steps`
+  std::string warmup_rule = "up";  ///< how a part becomes steps: up; axolotl: down, 3 % and at most 100 where it is 0
 };
 
 class Schedule {

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -39,6 +40,51 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
+/// Keys whose value is a tree of keys: axolotl's and TRL's data sets are lists of maps, datasets.00.path ...
+bool is_flattened(const std::string& key) {
+  static const std::set<std::string> keys = {"datasets", "test_datasets", "special_tokens"};
+  return keys.contains(key);
+}
+
+/// Keys of projects that may have a tree as their value, whose text is its JSON.
+bool is_tree(const std::string& key) {
+  static const std::set<std::string> keys = {"pretraining_dataset",
+                                             "trl",
+                                             "vllm",
+                                             "peft",
+                                             "qat",
+                                             "quantization",
+                                             "ebft",
+                                             "dynamic_checkpoint",
+                                             "lr_groups",
+                                             "rope_scaling",
+                                             "gptq",
+                                             "optim_args",
+                                             "accelerator_config",
+                                             "role_boundaries",
+                                             "max_memory",
+                                             "plugins",
+                                             "deepspeed",
+                                             "fsdp",
+                                             "model_config",
+                                             "tokenizer_config"};
+  return key.ends_with("_kwargs") || key.ends_with("_config") || key.starts_with("overrides_of_model") ||
+         key.starts_with("added_tokens_") || key.ends_with("_overrides") || keys.contains(key);
+}
+
+void flatten(const nlohmann::json& value, const std::string& name, Texts& texts) {
+  const auto is_map = [](const auto& item) { return item.is_object(); };
+  if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) flatten(item, name + "." + key, texts);
+  } else if (value.is_array() && std::any_of(value.begin(), value.end(), is_map)) {
+    for (std::size_t at = 0; at < value.size(); ++at) {
+      flatten(value[at], name + "." + (at < 10 ? "0" : "") + std::to_string(at), texts);
+    }
+  } else if (auto text = text_of(value); !text.empty()) {
+    texts[name] = std::move(text);
+  }
+}
+
 Texts read_json(const std::string& path) {
   nlohmann::json json;
   try {
@@ -49,6 +95,10 @@ Texts read_json(const std::string& path) {
   if (!json.is_object()) refuse(path + " is no JSON object; give ms-swift's args.json, or settings by name");
   Texts texts;
   for (const auto& [key, value] : json.items()) {
+    if (is_flattened(key)) {
+      flatten(value, key, texts);
+      continue;
+    }
     if (auto text = text_of(value); !text.empty()) texts[key] = std::move(text);
   }
   return texts;
@@ -82,16 +132,44 @@ bundle::YamlNode parsed_yaml(const std::string& path) {
   }
 }
 
-/// Keys with a value or a list of values, as ms-swift and LLaMA-Factory have them.
+/// A tree as JSON text; what a reader of such a key does with it is its own.
+nlohmann::json json_of(const bundle::YamlNode& node, const std::string& where) {
+  using Kind = bundle::YamlNode::Kind;
+  if (node.kind == Kind::Map) {
+    auto json = nlohmann::json::object();
+    for (const auto& [key, value] : node.members) json[key] = json_of(value, where);
+    return json;
+  }
+  if (node.kind == Kind::List) {
+    auto json = nlohmann::json::array();
+    for (const auto& item : node.items) json.push_back(json_of(item, where));
+    return json;
+  }
+  if (node.kind == Kind::Null) return nullptr;
+  const auto text = text_of(node, where);
+  const auto value = nlohmann::json::parse(node.quoted ? "" : text, nullptr, /*allow_exceptions=*/false);
+  return value.is_number() || value.is_boolean() ? value : nlohmann::json(text);
+}
+
+/// Keys with a value or a list of values, as ms-swift and LLaMA-Factory have them; of a few keys more.
 Texts read_yaml(const std::string& path) {
   const auto root = parsed_yaml(path);
   if (root.kind != bundle::YamlNode::Kind::Map && root.kind != bundle::YamlNode::Kind::Null) {
     refuse(path + ": line " + std::to_string(root.line) + ": it is no 'key: value'");
   }
+  using Kind = bundle::YamlNode::Kind;
   Texts texts;
   for (const auto& [key, value] : root.members) {
-    const auto text = text_of(value, path + ": line " + std::to_string(value.line) + ": " + key);
-    if (!text.empty()) texts[key] = text;
+    const auto where = path + ": line " + std::to_string(value.line) + ": " + key;
+    if (is_flattened(key)) {
+      flatten(json_of(value, where), key, texts);
+      continue;
+    }
+    const bool has_map =
+        std::any_of(value.items.begin(), value.items.end(), [](const auto& item) { return item.kind == Kind::Map; });
+    const bool as_json = is_tree(key) && (value.kind == Kind::Map || has_map);
+    const auto text = as_json ? json_of(value, where).dump() : text_of(value, where);
+    if (!text.empty() && text != "{}") texts[key] = text;
   }
   return texts;
 }

@@ -79,8 +79,8 @@ bool translate(const std::string& key, const std::string& text, const std::strin
     }
     return true;
   }
-  for (const auto& pattern : swift_without_effect()) {
-    if (!matches(pattern, key)) continue;
+  for (const auto& each : swift_without_effect()) {
+    if (!matches(each.key, key)) continue;
     result.ignored.push_back(key);
     return true;
   }
@@ -88,6 +88,13 @@ bool translate(const std::string& key, const std::string& text, const std::strin
 }
 
 }  // namespace
+
+std::string reason_of(const std::string& key) {
+  for (const auto& each : swift_without_effect()) {
+    if (matches(each.key, key)) return each.reason;
+  }
+  return "it is what is always done";
+}
 
 TakenOver take_over(const Texts& texts, const std::string& source) {
   TakenOver result;

@@ -15,6 +15,9 @@ struct TakenOver {
   std::vector<std::string> problems;  ///< a message for each key that cannot be taken
 };
 
+/// Why a key that `take_over` leaves out changes nothing.
+std::string reason_of(const std::string& key);
+
 /// A problem for each key whose value asks for what there is not; `source` is where it was written. Keys that nobody
 /// knows pass, for the table to refuse.
 TakenOver take_over(const Texts& texts, const std::string& source);

@@ -17,7 +17,8 @@ const std::map<std::string, std::string>& swift_aliases() {
                                                            {"model_id_or_path", "model"},
                                                            {"out", "output_dir"},
                                                            {"checkpoint", "resume_from_checkpoint"},
-                                                           {"expert_parallel_size", "expert_model_parallel_size"}};
+                                                           {"expert_parallel_size", "expert_model_parallel_size"},
+                                                           {"activation_checkpointing", "gradient_checkpointing"}};
   return table;
 }
 
@@ -98,48 +99,74 @@ const std::vector<OnlyValues>& swift_only() {
   return table;
 }
 
-const std::vector<std::string>& swift_without_effect() {
-  // `_*` is what ms-swift remembers of its own checks, evaluation_strategy its eval_strategy, once more.
-  static const std::string own =
-      "report_to run_name log_* logging_dir logging_first_step logging_strategy logging_nan_inf_filter "
-      "disable_tqdm dataloader_* dataset_num_proc packing_num_proc load_from_cache_file lazy_tokenize "
-      "add_version check_model create_checkpoint_symlink save_on_each_node save_safetensors safe_serialization "
-      "max_shard_size use_hf hub_* load_args load_data_args ignore_args_error ddp_backend ddp_timeout ddp_* "
-      "device_map max_memory attn_impl model_type model_revision model_name model_author model_kwargs "
-      "model_info model_meta model_dir model_suffix hub local_repo_path template template_backend "
-      "agent_template response_prefix norm_bbox max_pixels padding_side padding_free use_logits_to_keep "
-      "use_liger_kernel full_determinism tf32 average_tokens_across_devices remove_unused_columns "
-      "train_sampler_random dataset_shuffle val_dataset_shuffle shuffle_buffer_size stopping_strategy "
-      "download_mode strict custom_dataset_info acc_strategy acc_steps metric do_* overwrite_output_dir "
-      "gradient_checkpointing_kwargs vit_gradient_checkpointing* freeze_llm freeze_vit freeze_aligner "
-      "local_rank rank global_world_size local_world_size world_size n_gpu node_rank nnodes swift_version "
-      "timestamp training_args train_stage fsdp_* accelerator_config parallelism_config use_cpu no_cuda "
-      "use_ipex jit_mode_eval include_* eval_use_* eval_dataset* eval_limit eval_generation_config eval_delay "
-      "eval_on_start eval_accumulation_steps eval_do_concat_batches batch_eval_metrics prediction_loss_only "
-      "torch_empty_cache_steps torchdynamo torch_compile_* skip_memory_metrics past_index label_names "
-      "length_column_name ignore_logits restore_callback_states_from_checkpoint mp_parameters ray_* "
-      "device_groups resume_only_* use_flash_ckpt project trackio_* neftune_* optim_target_modules "
-      "half_precision_backend fp16_* bf16_full_eval use_mps_device use_legacy_prediction_loop sortish_sampler "
-      "generation_* max_new_tokens temperature top_k top_p repetition_penalty num_beams stream stop_words "
-      "logprobs top_logprobs problem_type hqq_axis bnb_4bit_quant_storage load_in_8bit ";
-  // Of features that are refused where they are switched on, and what only other verbs read.
-  static const std::string of_others =
-      "galore_* adalora_* lora_ga_* vera_* boft_* fourier_* reft_* llamapro_* lisa_* swanlab_* vllm_* sglang_* "
-      "lmdeploy_* adapter_* discopop_tau max_completion_length ref_model_type ref_model_revision reward_* "
-      "num_ppo_epochs whiten_rewards kl_coef cliprange cliprange_value vf_coef gamma lam num_mini_batches "
-      "local_rollout_forward_batch_size num_sample_generations missing_eos_penalty lmbda sft_alpha seq_kd "
-      "offload_model offload_optimizer offload_teacher_model num_generations steps_per_generation "
-      "ds3_gather_for_generation use_vllm async_generate sleep_level epsilon epsilon_high delta num_iterations "
-      "multi_turn_* max_turns completion_length_limit_scope dynamic_sample max_resample_times overlong_filter "
-      "scale_rewards cosine_* repetition_n_grams repetition_max_penalty soft_* top_entropy_quantile "
-      "importance_sampling_level wandb_log_unique_prompts move_model_batches advantage_estimator kl_in_reward "
-      "sync_ref_model ref_model_sync_steps ref_model_mixup_alpha teacher_* quantization_bit weighted_* _* "
-      "template_meta add_non_thinking_prefix evaluation_strategy enable_jit_checkpoint enable_npu_model_patch "
-      "use_cache ";
-  static const std::vector<std::string> table = [] {
-    std::istringstream words(own + of_others);
-    std::vector<std::string> keys;
-    for (std::string key; words >> key;) keys.push_back(key);
+namespace {
+
+/// Keys in groups, each with what is said of it. `_*` is what ms-swift remembers of its own checks,
+/// evaluation_strategy its eval_strategy, once more.
+const std::vector<std::pair<const char*, const char*>>& ignored_groups() {
+  static const std::vector<std::pair<const char*, const char*>> table = {
+      {"it does not change the numbers",
+       "report_to run_name log_* logging_dir logging_first_step logging_strategy disable_tqdm dataloader_num_workers "
+       "dataloader_pin_memory dataloader_p* dataloader_multiprocessing_context dataloader_in_order dataset_num_proc "
+       "packing_num_proc load_from_cache_file lazy_tokenize add_version check_model create_checkpoint_symlink "
+       "save_on_each_node save_safetensors safe_serialization max_shard_size ddp_* device_map max_memory attn_impl "
+       "experts_impl padding_side padding_free use_logits_to_keep use_liger_kernel liger_kernel_config "
+       "full_determinism tf32 remove_unused_columns gradient_checkpointing_kwargs activation_checkpointing_kwargs "
+       "vit_gradient_checkpointing* local_rank rank global_world_size local_world_size world_size n_gpu node_rank "
+       "nnodes "
+       "fsdp_* accelerator_config parallelism_config use_cpu no_cuda use_ipex jit_mode_eval include_* eval_use_* "
+       "eval_accumulation_steps eval_do_concat_batches batch_eval_metrics prediction_loss_only torch_empty_cache_steps "
+       "torchdynamo torch_compile_* skip_memory_metrics ray_* device_groups project trackio_* half_precision_backend "
+       "fp16_* bf16_full_eval use_mps_device use_legacy_prediction_loop hqq_axis bnb_4bit_quant_storage use_cache "
+       "mp_parameters wandb_log_unique_prompts debug enable_jit_checkpoint enable_npu_model_patch use_flash_ckpt "
+       "ignore_logits restore_callback_states_from_checkpoint move_model_batches do_* overwrite_output_dir "
+       "custom_dataset_info train_sampler_random dataset_shuffle val_dataset_shuffle shuffle_buffer_size "
+       "stopping_strategy strict download_mode metric eval_delay eval_on_start past_index"},
+      {"nothing is downloaded or sent", "use_hf hub_* model_revision local_repo_path hub"},
+      {"config.json and the tokenizer's files say it",
+       "model_type model_name model_author model_kwargs model_info model_meta model_dir model_suffix problem_type "
+       "template_meta train_stage"},
+      {"the model's own chat template is used, which may differ from ms-swift's of this name",
+       "template template_backend agent_template response_prefix add_non_thinking_prefix enable_thinking "
+       "preserve_thinking"},
+      {"a loss that is not finite is said; set on_nonfinite", "logging_nan_inf_filter"},
+      {"each step takes its rows in the drawn order, the last one those that are left", "dataloader_drop_last"},
+      {"the loss is divided by the tokens of all ranks", "average_tokens_across_devices acc_strategy"},
+      {"weights of tokens are 0 or 1: what is above 0 is learned", "is_binary_loss_scale"},
+      {"it says what was, not what is to be",
+       "swift_version timestamp training_args load_args load_data_args acc_steps _* "
+       "ignore_args_error evaluation_strategy"},
+      {"only text is trained on", "norm_bbox max_pixels freeze_llm freeze_vit freeze_aligner"},
+      {"it is read by a feature that is refused where it is switched on",
+       "resume_only_* neftune_* optim_target_modules length_column_name label_names galore_* adalora_* lora_ga_* "
+       "vera_* "
+       "boft_* fourier_* reft_* llamapro_* lisa_* adapter_* discopop_tau weighted_* load_in_8bit quantization_bit "
+       "callbacks response_length extra_eval_args mrl_dims cached_val_dataset eval_metric"},
+      {"it is read where answers are generated, or by methods that generate them while they train",
+       "eval_dataset* eval_limit eval_generation_config sortish_sampler generation_* max_new_tokens temperature top_k "
+       "top_p min_p repetition_penalty num_beams stream stop_words logprobs top_logprobs structured_outputs_regex "
+       "swanlab_* vllm_* sglang_* lmdeploy_* max_completion_length ref_model_type ref_model_revision reward_* "
+       "num_ppo_epochs whiten_rewards kl_coef cliprange cliprange_value vf_coef gamma lam num_mini_batches "
+       "local_rollout_forward_batch_size num_sample_generations missing_eos_penalty lmbda sft_alpha seq_kd "
+       "offload_model offload_optimizer offload_teacher_model num_generations* steps_per_generation "
+       "ds3_gather_for_generation use_vllm async_generate sleep_level epsilon epsilon_high delta num_iterations "
+       "multi_turn_* max_turns completion_length_limit_scope dynamic_sample max_resample_times overlong_filter "
+       "scale_rewards cosine_* repetition_n_grams repetition_max_penalty soft_* top_entropy_quantile "
+       "importance_sampling_level advantage_* kl_in_reward sync_ref_model ref_model_sync_steps "
+       "ref_model_mixup_alpha teacher_* chord_* enable_flattened_weight_sync fipo_* gkd_* gym_env use_gym_env "
+       "off_policy_* real_tau rlsd_* rollout_* sdar_* tau_neg tau_pos"}};
+  return table;
+}
+
+}  // namespace
+
+const std::vector<IgnoredKey>& swift_without_effect() {
+  static const std::vector<IgnoredKey> table = [] {
+    std::vector<IgnoredKey> keys;
+    for (const auto& [reason, names] : ignored_groups()) {
+      std::istringstream words(names);
+      for (std::string key; words >> key;) keys.push_back({key, reason});
+    }
     return keys;
   }();
   return table;

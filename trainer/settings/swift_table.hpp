@@ -21,7 +21,13 @@ const std::map<std::string, std::string>& swift_aliases();
 
 const std::vector<OnlyValues>& swift_only();
 
+/// A key that changes nothing here, and why.
+struct IgnoredKey {
+  std::string key;
+  const char* reason;
+};
+
 /// Keys that cannot change the numbers here, or that belong to what `swift_only` refuses.
-const std::vector<std::string>& swift_without_effect();
+const std::vector<IgnoredKey>& swift_without_effect();
 
 }  // namespace sealift::trainer

@@ -63,7 +63,7 @@ void add(bundle::Program& program, char** argv, const TaskOf& task_of, const cha
   const auto arguments = std::make_shared<FineTuneArguments>();
   const auto verb = program.verb(name, what);
   auto& [sources, ranks, json, others] = *arguments;
-  verb.option("--config", sources.config_file, "settings: TOML, or ms-swift's YAML or args.json");
+  verb.option("--config", sources.config_file, "settings: TOML, or a job of ms-swift, LLaMA-Factory, axolotl or TRL");
   verb.option("--preset", sources.preset, "settings by name: fsdp_lora, fsdp_qlora, ddp_full, hsdp_full; or a file");
   add_ranks(verb, ranks);
   verb.flag("--json", json, "print result.json");

@@ -14,6 +14,9 @@ void add_run(bundle::Program& program, char** argv);
 /// `sft`, `dpo`, `pretrain`: train a Hugging Face model or adapters of it. `argv` as above.
 void add_fine_tune(bundle::Program& program, char** argv);
 
+/// `explain`: what becomes of each key of a job file of another project.
+void add_explain(bundle::Program& program);
+
 /// `check`: compares results.
 void add_check(bundle::Program& program);
 

@@ -135,6 +135,17 @@ TEST_CASE("a warm-up is a number of steps, or a part of them rounded up") {
   CHECK_THROWS_WITH(warmup(0, 1.5), doctest::Contains("warmup_ratio is 1.5"));
 }
 
+TEST_CASE("axolotl's warm-up is rounded down, is never one step, and unset is 3 % of the steps and at most 100") {
+  const auto warmup = [](std::int64_t steps, double ratio) {
+    return Schedule({.steps = steps, .warmup_ratio = ratio, .warmup_rule = "axolotl"}).warmup_steps();
+  };
+  CHECK(warmup(30, 0) == 0);
+  CHECK(warmup(34, 0) == 2);
+  CHECK(warmup(199, 0) == 5);
+  CHECK(warmup(10000, 0) == 100);
+  CHECK(warmup(39, 0.1) == 3);
+}
+
 TEST_CASE("a schedule that there is not, and a key that its type has not, are refused with those that there are") {
   const auto make = [](const std::string& type, const std::string& parameters) {
     return Schedule({.type = type, .parameters = parameters, .steps = 10});
