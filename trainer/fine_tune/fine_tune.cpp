@@ -93,10 +93,15 @@ Texts job_of(const FineTuneOptions& options, const Data& data) {
 void say_what_is_done(const FineTuning& tuning, const ModelSize& size) {
   const auto [options, training] = std::tie(tuning.options, tuning.training);
   if (!training.place.is_first()) return;
-  if (!options.ignored.empty()) {
-    std::string keys;
-    for (const auto& key : options.ignored) keys += (keys.empty() ? "" : ", ") + key;
-    std::cerr << "note: ignored, since they change no number here: " << keys << '\n';
+  std::string keys, templates;
+  for (const auto& key : options.ignored) {
+    auto& list = key == "template" || key.ends_with("chat_template") ? templates : keys;
+    list += (list.empty() ? "" : ", ") + key;
+  }
+  if (!keys.empty()) std::cerr << "note: ignored, since they change no number here: " << keys << '\n';
+  if (!templates.empty()) {
+    std::cerr << "note: the model's own chat template is used, which may differ from what the job names by "
+              << templates << '\n';
   }
   std::cerr << "training " << size.trainable << " of " << size.parameters << " parameters for "
             << training.options.steps << " steps of " << rows_of_step(options, training.place.world_size) << " rows\n";

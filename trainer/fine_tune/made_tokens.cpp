@@ -10,6 +10,8 @@
 #include "trainer/data/tokenize_command.hpp"
 #include "trainer/failure.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +79,9 @@ std::vector<std::string> how_lines_are_read(const FineTuneOptions& options) {
   add("--data-seed", std::to_string(options.data_seed));
   if (!options.training_key.empty()) add("--training-key", options.training_key);
   if (!options.dataset_dir.empty()) add("--dataset-dir", options.dataset_dir);
+  if (options.split_dataset_ratio > 0) add("--held-out", nlohmann::json(options.split_dataset_ratio).dump());
+  if (options.alpaca_prompts) arguments.push_back("--alpaca-prompts");
+  if (!options.add_non_thinking_prefix) arguments.push_back("--no-empty-thoughts");
   if (options.literal_markers) arguments.push_back("--literal-markers");
   if (!options.use_chat_template && !texts) add("--chat-template", "none");
   return arguments;
@@ -89,6 +94,8 @@ void check_settled(const FineTuneOptions& options, const std::string& name, cons
         {"system", !options.system.empty()},
         {"training_key", !options.training_key.empty()},
         {"max_samples", options.max_samples > 0},
+        {"split_dataset_ratio", options.split_dataset_ratio > 0},
+        {"alpaca_prompts", options.alpaca_prompts},
         {"literal_markers", options.literal_markers},
         {"use_chat_template", !options.use_chat_template && options.task != Task::Pretrain}}) {
     if (!given) continue;
@@ -125,6 +132,8 @@ std::string made_tokens(const std::vector<std::string>& files, const std::string
     std::vector<std::string> arguments = {"--model", options.model, "--out", out.string()};
     const auto how = how_lines_are_read(options);
     arguments.insert(arguments.end(), how.begin(), how.end());
+    // The rows that are held out of the dataset.
+    if (options.split_dataset_ratio > 0 && name == "val_dataset") arguments.push_back("--held-out-only");
     arguments.push_back("--data");
     arguments.insert(arguments.end(), files.begin(), files.end());
     say("tokenizing " + name);

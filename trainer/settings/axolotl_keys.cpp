@@ -8,8 +8,9 @@
 namespace sealift::trainer {
 
 namespace {
+constexpr const char* kTemplate = "the model's own chat template is used, which may differ from axolotl's of this name";
 constexpr const char* kRoles = "rename roles in the data to system, user, assistant and tool";
-}
+}  // namespace
 
 std::vector<ForeignKey> axolotl_keys() {
   return {
@@ -39,11 +40,12 @@ std::vector<ForeignKey> axolotl_keys() {
       {"*datasets.*.type",
        "",
        {{"chat_template", ""},
+        {"alpaca", "alpaca_prompts=true"},
         {"completion", "@pretrain"},
         {"chat_template.default", ""},
         {"chat_template.argilla", ""}},
-       "axolotl writes prompts of this type itself; write them into the data as prompt and completion, and name "
-       "chat_template"},
+       "axolotl writes prompts of this type itself; write them into the data as prompt and completion, name "
+       "chat_template, and say use_chat_template: false"},
       {"*datasets.*.ds_type", "", {}, "the file's first bytes say it"},
       {"*datasets.*.split", "", {{"train", ""}}, "give the file of that split"},
       {"*datasets.*.message_field_training", "training_key"},
@@ -51,7 +53,7 @@ std::vector<ForeignKey> axolotl_keys() {
        "",
        {{"messages", ""}, {"conversations", ""}, {"conversation", ""}},
        "rename it to messages in the data"},
-      {"*datasets.*.chat_template", "", {{"tokenizer_default", ""}}, "put it into the model's chat_template.jinja"},
+      {"*datasets.*.chat_template", "", {}, kTemplate},
       {"*datasets.*.roles_to_train",
        "",
        {{"assistant", ""}, {"assistant,gpt", ""}, {"gpt", ""}},
@@ -112,14 +114,14 @@ std::vector<ForeignKey> axolotl_keys() {
       {"dataset_prepared_path", "", {}, "tokens are made anew by each run"},
       {"dataset_*", "", {}, kNoEffect},
       {"shuffle_merged_datasets", "", {{"true", ""}}, "set train_dataloader_shuffle"},
-      {"chat_template", "", {{"tokenizer_default", ""}}, "put it into the model's chat_template.jinja"},
+      {"chat_template", "", {}, kTemplate},
       {"default_system_message", "system"},
       {"special_tokens.pad_token", "", {}, "rows are padded without a token"},
       {"special_tokens.eos_token", "", {}, "set it in the model's tokenizer_config.json", true},
       {"special_tokens.bos_token", "", {}, "set it in the model's tokenizer_config.json", true},
       {"special_tokens.*", "", {}, "add them to the model's tokenizer and embedding first", true},
       {"train_on_inputs", "", {{"true", "loss_scale=all"}, {"false", ""}}, "true or false"},
-      {"val_set_size", "", {{"0", ""}, {"0.0", ""}}, "take rows off the data once, and give them as test_datasets"},
+      {"val_set_size", "split_dataset_ratio", {{"0", ""}, {"0.0", ""}}},
       {"sequence_len", "max_length"},
       {"excess_length_strategy",
        "",

@@ -11,6 +11,8 @@
 #include "trainer/settings/settings_file.hpp"
 #include "trainer/settings/swift_names.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <filesystem>
 
@@ -41,6 +43,14 @@ Rows what_is_trained() {
       {Way, "dataset_dir", "a folder with LLaMA-Factory's dataset_info.json, of which dataset has names",
        &O::dataset_dir},
       {Numbers, "max_samples", "of each file of JSON lines, the first so many rows; 0: all", &O::max_samples},
+      {Numbers, "split_dataset_ratio",
+       "of JSON lines, the part that becomes val_dataset, or above 1 so many rows; drawn by data_seed",
+       &O::split_dataset_ratio},
+      {Numbers, "alpaca_prompts", "true: JSON lines with an instruction get Alpaca's prompt, and no chat template",
+       &O::alpaca_prompts},
+      {Numbers, "add_non_thinking_prefix",
+       "false: in data of ms-swift, LLaMA-Factory and TRL too, only the template writes empty thoughts",
+       &O::add_non_thinking_prefix},
       {Numbers, "literal_markers", "true: <image>, <video>, <audio> in JSON lines are words like others",
        &O::literal_markers},
       {Numbers, "system", "a system prompt for JSON lines without one", &O::system},
@@ -283,8 +293,22 @@ void check(const FineTuneOptions& options) {
   check_job_options(options, options);
 }
 
+/// ms-swift's split_dataset_ratio: evaluation data are rows of the dataset's own.
+void settle_split(FineTuneOptions& options) {
+  const auto part = options.split_dataset_ratio;
+  if (part == 0) return;
+  if (!(part > 0) || part == 1 || (part > 1 && part != std::floor(part))) {
+    refuse("split_dataset_ratio is " + nlohmann::json(part).dump() +
+           "; expected a part of the rows, below 1, or a whole number of rows above 1");
+  }
+  if (!options.val_dataset.empty())
+    refuse("val_dataset and split_dataset_ratio both give evaluation data; leave one out");
+  options.val_dataset = options.dataset;
+}
+
 /// What follows from other settings.
 void settle(FineTuneOptions& options) {
+  settle_split(options);
   if (options.eval_strategy.empty()) options.eval_strategy = options.val_dataset.empty() ? "no" : "steps";
   if (options.eval_steps == 0) options.eval_steps = options.save_steps;
   if (options.task == Task::Sft || options.task == Task::Pretrain) options.rlhf_type = "dpo";

@@ -28,8 +28,12 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::string training_key;            ///< a message's key that says whether it is learned; empty: the format's own
   std::string dataset_dir;             ///< a folder with LLaMA-Factory's dataset_info.json; `dataset` has its names
   std::int64_t max_samples = 0;        ///< above 0: of each file of JSON lines the first so many
-  bool literal_markers = false;        ///< <image> and its like are words like others
-  std::string system;                  ///< for chats without a system prompt
+  double split_dataset_ratio = 0;      ///< rows that become val_dataset: below 1 a part of them, above so many
+  bool alpaca_prompts = false;         ///< lines with an instruction get Alpaca's own prompt, and no chat template
+  bool add_non_thinking_prefix =
+      true;                      ///< in data of ms-swift, LLaMA-Factory, TRL each answer has thoughts, maybe empty
+  bool literal_markers = false;  ///< <image> and its like are words like others
+  std::string system;            ///< for chats without a system prompt
   bool use_chat_template = true;
   std::int64_t seed = 42;
   std::int64_t data_seed = 42;

@@ -31,6 +31,15 @@ const ForeignKey* row_of(Project project, const std::string& key) {
   return nullptr;
 }
 
+/// LLaMA-Factory's templates of class ReasoningTemplate: only these add thoughts to answers.
+const std::set<std::string>& thinking_templates() {
+  static const std::set<std::string> names = {
+      "aeva",  "deepseekr1", "ernie_vl", "gemma4",   "gemma4n",    "glm4_5v",  "glm4_7",  "glm4_moe", "glm4v",
+      "glmz1", "gpt_oss",    "hy3",      "keye_vl",  "kimi_vl",    "mimo",     "mimo_v2", "mimo_vl",  "minimax2",
+      "qwen3", "qwen3_5",    "qwen3_6",  "qwen3_vl", "qwen3_omni", "seed_oss", "youtu"};
+  return names;
+}
+
 /// Puts a setting; several data sets follow each other.
 void put(Texts& texts, const std::string& name, const std::string& text, const std::string& source) {
   const auto [other, is_new] = texts.emplace(name, text);
@@ -67,10 +76,13 @@ void settle(ForeignJob& job, const Texts& given, const std::string& source, Task
     const auto text = rank == texts.end() ? "8" : rank->second;
     const bool number = !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
     if (number) defaults["lora_alpha"] = std::to_string(2 * std::stoll(text));
+    const auto name = given.find("template");
+    if (name != given.end() && thinking_templates().contains(name->second)) defaults.erase("add_non_thinking_prefix");
   }
   if (project == Project::Axolotl) {
     if (has(texts, "save_steps")) defaults.erase("save_strategy");
-    if (!has(texts, "val_dataset")) taken.texts.erase("eval_strategy");  // evals_per_epoch of nothing
+    const bool evaluates = has(texts, "val_dataset") || has(texts, "split_dataset_ratio");
+    if (!evaluates) taken.texts.erase("eval_strategy");  // evals_per_epoch of nothing
     const auto said = [&](const Texts& texts) {
       const auto ratio = texts.find("warmup_ratio");
       return has(texts, "warmup_steps") || (ratio != texts.end() && std::atof(ratio->second.c_str()) == 0);

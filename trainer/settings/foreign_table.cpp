@@ -33,6 +33,7 @@ Texts foreign_defaults(Project project, Task task) {
                   {"lora_dropout", "0"},
                   {"dataset_dir", "data"},
                   {"gradient_checkpointing", "true"},
+                  {"add_non_thinking_prefix", "false"},
                   {"data_format", "llama-factory"}});
       return all;
     case Project::Axolotl:
@@ -73,47 +74,53 @@ Texts foreign_defaults(Project project, Task task) {
 std::vector<std::pair<const char*, const char*>> foreign_rules(Project project) {
   switch (project) {
     case Project::LlamaFactory:
-      return {{"too long: each question and its answer share cutoff_len, as there (truncation_strategy pairs)",
-               "过长：每一问一答分享 cutoff_len，与其一致（truncation_strategy pairs）"},
-              {"the newline after an answer is learned, as there", "答案后的换行计入学习，与其一致"},
-              {"keys of messages such as weight or loss are not heeded, as there; each is counted when data are read",
-               "消息的 weight、loss 等键不生效，与其一致；读取数据时逐一计数"},
-              {"columns and tags are those of dataset_info.json; rows that it loses in silence are bad lines here",
-               "列和标签取自 dataset_info.json；它悄悄丢弃的行在此是坏行"},
-              {"alpha is twice the rank unless it is given, as there", "未给出时 alpha 是 rank 的两倍，与其一致"},
-              {"thoughts: the model's own chat template says which stay; LLaMA-Factory adds empty ones and learns them",
-               "思考内容：由模型自己的对话模板决定去留；LLaMA-Factory 会补上空的思考并学习它"},
-              {"the loss is divided by the tokens of all ranks, as there", "损失除以所有进程的词元数，与其一致"},
-              {"weights decay, embeddings and LoRA's matrices too, norms and biases not, as there; unset 0",
-               "权重衰减：包括嵌入和 LoRA 矩阵，不含归一化和偏置，与其一致；未给出时为 0"}};
+      return {
+          {"too long: each question and its answer share cutoff_len, as there (truncation_strategy pairs)",
+           "过长：每一问一答分享 cutoff_len，与其一致（truncation_strategy pairs）"},
+          {"the newline after an answer is learned, as there", "答案后的换行计入学习，与其一致"},
+          {"keys of messages such as weight or loss are not heeded, as there; each is counted when data are read",
+           "消息的 weight、loss 等键不生效，与其一致；读取数据时逐一计数"},
+          {"columns and tags are those of dataset_info.json; rows that it loses in silence are bad lines here",
+           "列和标签取自 dataset_info.json；它悄悄丢弃的行在此是坏行"},
+          {"alpha is twice the rank unless it is given, as there", "未给出时 alpha 是 rank 的两倍，与其一致"},
+          {"thoughts: with a template that thinks (qwen3) each answer has them, empty ones too, all learned, as there; "
+           "else the model's own chat template says which stay",
+           "思考内容：用会思考的模板（qwen3）时每个答案都有，空的也有，全部学习，与其一致；否则由模型自己的对话模板决"
+           "定"},
+          {"the loss is divided by the tokens of all ranks, as there", "损失除以所有进程的词元数，与其一致"},
+          {"weights decay, embeddings and LoRA's matrices too, norms and biases not, as there; unset 0",
+           "权重衰减：包括嵌入和 LoRA 矩阵，不含归一化和偏置，与其一致；未给出时为 0"}};
     case Project::Axolotl:
-      return {{"too long: left out and counted, as there (excess_length_strategy drop)",
-               "过长：略去并计数，与其一致（excess_length_strategy drop）"},
-              {"the newline after an answer is not learned, its end token is, as there; of templates with marks what "
-               "these enclose",
-               "答案后的换行不学习，结束词元学习，与其一致；带标记的模板按其标记"},
-              {"an end of a turn that is not the tokenizer's end token is learned; axolotl needs eot_tokens for it",
-               "与分词器结束词元不同的轮次结束符也学习；axolotl 需要 eot_tokens"},
-              {"of a message's keys only the one that message_field_training names is heeded, as there",
-               "消息的键中只有 message_field_training 指定的生效，与其一致"},
-              {"warm-up: rounded down; unset 3 % of the steps and at most 100, as there",
-               "预热：向下取整；未给出时为步数的 3% 且最多 100 步，与其一致"},
-              {"thoughts: the model's own chat template says which stay, as there",
-               "思考内容：由对话模板决定去留，与其一致"},
-              {"the loss is divided by the tokens of all ranks; axolotl divides by those of each rank, then averages",
-               "损失除以所有进程的词元数；axolotl 先除以各进程自己的，再取平均"},
-              {"trained values are kept in fp32; axolotl's bf16 keeps them in bf16",
-               "可训练的数值保持 fp32；axolotl 的 bf16 以 bf16 保存"},
-              {"weights decay, embeddings and LoRA's matrices too, norms and biases not, as there; unset 0",
-               "权重衰减：包括嵌入和 LoRA 矩阵，不含归一化和偏置，与其一致；未给出时为 0"},
-              {"a key that axolotl does not know it ignores in silence; here it is refused",
-               "axolotl 悄悄忽略不认识的键；在此拒绝"}};
+      return {
+          {"too long: left out and counted, as there (excess_length_strategy drop)",
+           "过长：略去并计数，与其一致（excess_length_strategy drop）"},
+          {"the newline after an answer is not learned, its end token is, as there; of templates with marks what "
+           "these enclose",
+           "答案后的换行不学习，结束词元学习，与其一致；带标记的模板按其标记"},
+          {"an end of a turn that is not the tokenizer's end token is learned; axolotl needs eot_tokens for it",
+           "与分词器结束词元不同的轮次结束符也学习；axolotl 需要 eot_tokens"},
+          {"of a message's keys only the one that message_field_training names is heeded, as there",
+           "消息的键中只有 message_field_training 指定的生效，与其一致"},
+          {"warm-up: rounded down; unset 3 % of the steps and at most 100, as there",
+           "预热：向下取整；未给出时为步数的 3% 且最多 100 步，与其一致"},
+          {"thoughts: the model's own chat template says which stay, as there; empty ones are not learned, as there",
+           "思考内容：由对话模板决定去留，与其一致；空的不学习，与其一致"},
+          {"the loss is divided by the tokens of all ranks; axolotl divides by those of each rank, then averages",
+           "损失除以所有进程的词元数；axolotl 先除以各进程自己的，再取平均"},
+          {"trained values are kept in fp32; axolotl's bf16 keeps them in bf16",
+           "可训练的数值保持 fp32；axolotl 的 bf16 以 bf16 保存"},
+          {"weights decay, embeddings and LoRA's matrices too, norms and biases not, as there; unset 0",
+           "权重衰减：包括嵌入和 LoRA 矩阵，不含归一化和偏置，与其一致；未给出时为 0"},
+          {"a key that axolotl does not know it ignores in silence; here it is refused",
+           "axolotl 悄悄忽略不认识的键；在此拒绝"}};
     case Project::Trl:
       return {{"too long: cut at the end, as there; a row without a token to learn, which TRL loses, is a bad line",
                "过长：从末尾截断，与其一致；没有可学词元的行 TRL 会悄悄丢掉，在此是坏行"},
               {"the newline after an answer is learned, as there", "答案后的换行计入学习，与其一致"},
-              {"thoughts: the model's own chat template says which stay; TRL's own variant of Qwen3's keeps all",
-               "思考内容：由模型自己的对话模板决定去留；TRL 自带的 Qwen3 模板全部保留"},
+              {"thoughts: where all answers are learned each has them, empty ones too, all learned, as in TRL's own "
+               "Qwen3 template; else the model's own chat template says which stay",
+               "思考内容：学习所有答案时每个答案都有，空的也有，全部学习，与 TRL 自带的 Qwen3 "
+               "模板一致；否则由模型自己的对话模板决定"},
               {"the loss is divided by the tokens of all ranks, as there", "损失除以所有进程的词元数，与其一致"},
               {"keys of messages such as weight or loss are not heeded, as there; each is counted when data are read",
                "消息的 weight、loss 等键不生效，与其一致；读取数据时逐一计数"},
@@ -134,8 +141,9 @@ std::vector<std::pair<const char*, const char*>> foreign_rules(Project project) 
            "FILE#20 表示随机取 20 行，由 data_seed 决定；与它所取的不同"},
           {"rows that ms-swift deletes in silence (a role or content that it does not know) are bad lines here",
            "ms-swift 悄悄删除的行（不认识的角色或内容）在此是坏行"},
-          {"thoughts: the model's own chat template says which stay; ms-swift adds empty ones and does not learn them",
-           "思考内容：由模型自己的对话模板决定去留；ms-swift 会补上空的思考但不学习"},
+          {"thoughts: each answer of a model that may think has them, as there; empty ones are not learned; of "
+           "reasoning_content too, which ms-swift loses",
+           "思考内容：会思考的模型的每个答案都有，与其一致；空的不学习；reasoning_content 也算，ms-swift 会丢掉它"},
           {"the loss is divided by the tokens of all ranks, as there", "损失除以所有进程的词元数，与其一致"},
           {"weights decay, embeddings and LoRA's matrices too, norms and biases not, as there; unset 0.1",
            "权重衰减：包括嵌入和 LoRA 矩阵，不含归一化和偏置，与其一致；未给出时为 0.1"}};

@@ -29,7 +29,7 @@ std::vector<ForeignKey> llama_factory_keys() {
       {"mask_history", "", {{"true", "loss_scale=last_round"}, {"false", ""}}, "true or false"},
       {"train_on_prompt", "", {{"true", "loss_scale=all"}, {"false", ""}}, "true or false"},
       {"neat_packing", "", {{"true", "packing=true"}, {"false", ""}}, "true or false"},
-      {"val_size", "", {{"0", ""}, {"0.0", ""}}, "take rows off the data once, and give them as eval_dataset"},
+      {"val_size", "split_dataset_ratio", {{"0", ""}, {"0.0", ""}}},
       {"mix_strategy", "", {{"concat", ""}}, "mix the data in the file"},
       {"tool_format", "", {}, "tools are written by the model's own chat template"},
       {"tokenized_path", "", {}, "give the texts as dataset", true},

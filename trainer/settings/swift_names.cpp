@@ -62,6 +62,12 @@ bool translate(const std::string& key, const std::string& text, const std::strin
     }
     return true;
   }
+  // ms-swift writes this behind it for models that may think, of whose empty thoughts data_format says what becomes.
+  constexpr std::string_view kEmptyThoughts = "+ignore_empty_think";
+  if (key == "loss_scale" && text.ends_with(kEmptyThoughts)) {
+    result.texts[key] = text.substr(0, text.size() - kEmptyThoughts.size());
+    return true;
+  }
   if (key == "tuner_type" && text == "full") {
     result.texts[key] = "none";
     return true;

@@ -62,7 +62,6 @@ const std::vector<OnlyValues>& swift_only() {
       {"label_smoothing_factor", {"", "0", "0.0"}, "leave it out"},
       {"streaming", {"false"}, "data are token files, made once by tokenize"},
       {"cached_dataset", {""}, "give a token file as dataset"},
-      {"split_dataset_ratio", {"0", "0.0"}, "give evaluation data as val_dataset"},
       {"interleave_prob", {""}, "mix the data in the file"},
       {"columns", {""}, "name the columns in the data as docs/sft.md says"},
       {"rope_scaling", {""}, "set it in the model's config.json"},
@@ -127,8 +126,7 @@ const std::vector<std::pair<const char*, const char*>>& ignored_groups() {
        "model_type model_name model_author model_kwargs model_info model_meta model_dir model_suffix problem_type "
        "template_meta train_stage"},
       {"the model's own chat template is used, which may differ from ms-swift's of this name",
-       "template template_backend agent_template response_prefix add_non_thinking_prefix enable_thinking "
-       "preserve_thinking"},
+       "template template_backend agent_template response_prefix enable_thinking preserve_thinking"},
       {"a loss that is not finite is said; set on_nonfinite", "logging_nan_inf_filter"},
       {"each step takes its rows in the drawn order, the last one those that are left", "dataloader_drop_last"},
       {"the loss is divided by the tokens of all ranks", "average_tokens_across_devices acc_strategy"},

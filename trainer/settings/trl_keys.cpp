@@ -51,7 +51,7 @@ std::vector<ForeignKey> trl_keys() {
       {"datasets.*", "", {}, "give the file as path", true},
       {"datasets", "", {}, "write a list of path", true},
       {"dataset_streaming", "", {}, kNoEffect},
-      {"test_split_size", "", {}, "give evaluation data as val_dataset", true},
+      {"test_split_size", "split_dataset_ratio", {{"0", ""}, {"0.0", ""}}},
       {"shuffle_dataset", "", {}, "an order is drawn anyway; train_dataloader_shuffle says whether"},
       {"model_init_kwargs", "", {}, "leave it out: config.json says what the model is", true},
       {"pad_to_multiple_of", "", {}, kNoEffect},

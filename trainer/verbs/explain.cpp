@@ -24,7 +24,7 @@ struct ExplainArguments {
 };
 
 struct Words {
-  const char *a_job_of, *taken, *ignored, *refused, *defaults, *rules, *whole, *can_be, *cannot_be;
+  const char *a_job_of, *taken, *ignored, *refused, *defaults, *rules, *whole, *can_be, *cannot_be, *verb_open;
 };
 
 constexpr Words kEnglish = {"a job of",
@@ -35,7 +35,9 @@ constexpr Words kEnglish = {"a job of",
                             "what holds",
                             "the whole job",
                             "can be trained by sealift-train",
-                            "cannot be: "};
+                            "cannot be: ",
+                            "it does not say what it trains towards, and is read as sft; --verb dpo, kto, reward or "
+                            "pretrain reads it as that"};
 constexpr Words kChinese = {"任务文件来自",
                             "采用",
                             "忽略",
@@ -44,7 +46,8 @@ constexpr Words kChinese = {"任务文件来自",
                             "适用的规则",
                             "整个任务",
                             "可以训练：sealift-train",
-                            "不能训练："};
+                            "不能训练：",
+                            "任务文件没有说明训练目标，按 sft 解读；--verb dpo、kto、reward 或 pretrain 可改为其他"};
 
 using Rules = std::vector<std::pair<const char*, const char*>>;
 
@@ -86,6 +89,9 @@ int print_explanation(const ExplainArguments& arguments) {
   const bool of_run = arguments.verb == "run";
   const auto project = of_run ? Project::Own : project_of(texts);
   const auto verb = of_run ? "run" : to_string(task);
+  // Of LLaMA-Factory and axolotl a job that does not say it is sft; TRL and ms-swift have a program for each.
+  const bool by_program = project == Project::Trl || project == Project::MsSwift;
+  const bool is_open = arguments.verb.empty() && by_program && !task_of(texts);
   const auto fates = of_run ? fates_of_run(texts) : fates_of(texts, task);
   const auto fault = fault_of(arguments.job, arguments.verb, task);
   const auto defaults = of_run ? Texts() : defaults_of(texts, arguments.job, task);
@@ -93,7 +99,8 @@ int print_explanation(const ExplainArguments& arguments) {
     return kind == Fate::Kind::Taken ? in.taken : kind == Fate::Kind::Ignored ? in.ignored : in.refused;
   };
   if (arguments.json) {
-    nlohmann::ordered_json json = {{"project", to_string(project)}, {"verb", verb}, {"fault", fault}};
+    nlohmann::ordered_json json = {
+        {"project", to_string(project)}, {"verb", verb}, {"verb_is_said", !is_open}, {"fault", fault}};
     for (const auto& fate : fates) {
       json["keys"][fate.key] = {{"value", fate.value}, {"fate", name_of(fate.kind, kEnglish)}, {"words", fate.words}};
     }
@@ -102,6 +109,7 @@ int print_explanation(const ExplainArguments& arguments) {
     return fault.empty() ? 0 : kBad;
   }
   std::cout << words.a_job_of << ' ' << to_string(project) << '\n';
+  if (is_open) std::cout << words.verb_open << '\n';
   for (const auto kind : {Fate::Kind::Refused, Fate::Kind::Taken, Fate::Kind::Ignored}) {
     for (const auto& fate : fates) {
       if (fate.kind != kind) continue;

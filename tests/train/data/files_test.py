@@ -52,6 +52,24 @@ class Files(DataTest):
         self.is_refused(self.file("l.json", "[" + lines), "l.json is no JSON")
         self.is_refused(self.file("m.json", json.dumps(ROWS[0], indent=2)), "one JSON object", "jq -c")
 
+    def test_rows_that_are_held_out_are_the_others_ones_rest(self):
+        lines = [json.dumps({"query": "a", "response": str(number)}) for number in range(10)]
+        path = self.file("ten.jsonl", "\n".join(lines))
+        every = [f"{number}<|im_end|>\n" for number in range(10)]
+        for part, count in (("0.3", 3), ("0.31", 4), ("4", 4), ("0.01", 1)):
+            kept, _, _ = self.taken([path], "--held-out", part)
+            held, _, _ = self.taken([path], "--held-out", part, "--held-out-only")
+            self.assertEqual((len(held), sorted(kept + held)), (count, every))
+            self.assertEqual(kept, [each for each in every if each in kept])
+            self.assertEqual(self.taken([path], "--held-out", part, "--held-out-only")[0], held)
+            other = self.taken([path, path], "--held-out", part, "--held-out-only", "--data-seed", "1")[0]
+            self.assertNotEqual(other, held)
+        self.assertEqual(len(self.taken([path], "--held-out", "2", "--max-rows", "5")[0]), 3)
+        self.is_refused(path, "10 of 10 rows", options=("--held-out", "10"))
+        for wrong in ("1", "-0.1", "2.5", "nan"):
+            with self.assertRaises(SystemExit), mock.patch("sys.stderr"):
+                self.run_on([path], "--held-out", wrong)
+
     def test_packed_files_are_unpacked(self):
         lines = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
         for ending, pack in ((".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)):

@@ -71,6 +71,70 @@ class Content(DataTest):
             self.assertIn('"arguments": {"at": "cat"}', self.whole[0])  # text of JSON is not quoted once more
 
 
+class Thoughts(DataTest):
+    EMPTY = "<think>\n\n</think>\n\n"
+    CHAT = {"messages": [user("a"), assistant("b"), user("c"), assistant("d")]}
+
+    def test_each_answer_has_thoughts_in_the_data_of_a_project_that_writes_them(self):
+        empty, end = self.EMPTY, "<|im_end|>\n"
+        for project, learned, blocks in (
+                ("any", f"b{end}{empty}d{end}", 1), ("axolotl", "b<|im_end|>d<|im_end|>", 1),
+                ("llama-factory", f"{empty}b{end}{empty}d{end}", 2), ("trl", f"{empty}b{end}{empty}d{end}", 2),
+                ("ms-swift", f"b{end}d{end}", 2)):
+            with self.subTest(project=project):
+                self.assertEqual(self.learned(self.CHAT, options=("--data-format", project), model="thinks"), [learned])
+                self.assertEqual(self.whole[0].count(empty), blocks)
+
+    def test_of_the_last_answer_alone_and_where_it_is_switched_off_the_template_says_it(self):
+        for project in ("llama-factory", "trl", "ms-swift"):
+            for options in (("--loss-on", "last"), ("--no-empty-thoughts",)):
+                self.learned(self.CHAT, options=("--data-format", project, *options), model="thinks")
+                self.assertEqual(self.whole[0].count("<think>"), 1, project)
+        self.learned(self.CHAT, options=("--data-format", "ms-swift"))  # a model that does not think
+        self.assertNotIn("<think>", self.whole[0])
+
+    def test_thoughts_of_earlier_answers_stay_where_each_has_them(self):
+        for first in (assistant("b", reasoning_content="since"), assistant("<think>\nsince\n</think>\n\nb")):
+            chat = {"messages": [user("a"), first, *self.CHAT["messages"][2:]]}
+            for project, learned in (("llama-factory", self.EMPTY), ("ms-swift", "")):
+                taken, printed, _ = self.taken(self.lines(chat), "--data-format", project, model="thinks")
+                self.assertEqual(taken, [f"<think>\nsince\n</think>\n\nb<|im_end|>\n{learned}d<|im_end|>\n"])
+                self.assertEqual(printed["left_out_by_template"], {})
+            _, printed, _ = self.taken(self.lines(chat), model="thinks")
+            self.assertEqual(printed["left_out_by_template"], {"thoughts": 1})
+
+    def test_of_a_prompt_with_a_completion_trl_learns_the_completion_alone(self):
+        line = {"prompt": self.CHAT["messages"][:3], "completion": self.CHAT["messages"][3:]}
+        self.assertEqual(self.learned(line, options=("--data-format", "trl"), model="thinks"), [f"{self.EMPTY}d<|im_end|>\n"])
+        self.assertEqual(self.whole[0].count(self.EMPTY), 1)
+
+    def test_of_preferences_an_empty_thought_counts_as_the_project_has_it(self):
+        pair = {"prompt": "a", "chosen": "b", "rejected": "c"}
+        for project, block in (("ms-swift", ""), ("llama-factory", self.EMPTY)):
+            self.assertEqual(self.learned(pair, options=("--data-format", project), model="thinks"),
+                             [f"{block}b<|im_end|>\n", f"{block}c<|im_end|>\n"])
+
+
+class AlpacaPrompts(DataTest):
+    def test_a_line_with_an_instruction_has_alpacas_prompt_and_no_template(self):
+        learned = self.learned({"instruction": "hello", "input": "", "output": "world"},
+                               {"instruction": "hello {}", "input": "a cat", "output": "world"},
+                               {"messages": [user("hello"), assistant("world")]}, options=("--alpaca-prompts",))
+        self.assertEqual(learned, ["world<|im_end|>", "world<|im_end|>", "world<|im_end|>\n"])
+        self.assertEqual(self.whole[0], "Below is an instruction that describes a task. Write a response that appropriately "
+                         "completes the request.\n\n### Instruction:\nhello\n\n### Response:\nworld<|im_end|>")
+        self.assertEqual(self.whole[1], "Below is an instruction that describes a task, paired with an input that provides "
+                         "further context. Write a response that appropriately completes the request.\n\n### Instruction:\n"
+                         "hello {}\n\n### Input:\na cat\n\n### Response:\nworld<|im_end|>")
+        self.assertIn("<|im_start|>user", self.whole[2])
+
+    def test_prompt_and_answer_are_tokenized_apart(self):
+        self.learned({"instruction": "hello", "output": "\nworld"}, options=("--alpaca-prompts",))
+        self.assertIn("### Response:\n\nworld", self.whole[0])
+        learned = self.learned({"instruction": "hello", "output": "\nworld"}, options=("--alpaca-prompts", "--loss-on", "all"))
+        self.assertEqual(learned, self.whole)
+
+
 class Masks(DataTest):
     def chat(self, first, second):
         return {"messages": [user("a"), {**assistant("b"), **first}, user("c"), {**assistant("d"), **second}]}

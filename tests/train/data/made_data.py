@@ -38,9 +38,16 @@ LAST_THOUGHTS = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content.split('</think>')[-1] }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
+# As Qwen3's: the last answer has thoughts, empty ones too, and an earlier one has none.
+THINKS = """{% for m in messages %}<|im_start|>{{ m.role }}
+{% if m.role == 'assistant' and loop.last %}{{ '<think>\\n' + (m.reasoning_content or '') + '\\n</think>\\n\\n' }}{% endif %}\
+{{ m.content.split('</think>')[-1].lstrip() }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% if enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}{% endif %}{% endif %}"""
 NO_SYSTEM = "{% for m in messages if m.role != 'system' %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}" \
             "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-TEMPLATES = {"skips": SKIPS, "marks": MARKS, "no_tools": NO_TOOLS, "last_thoughts": LAST_THOUGHTS, "no_system": NO_SYSTEM}
+TEMPLATES = {"skips": SKIPS, "marks": MARKS, "no_tools": NO_TOOLS, "last_thoughts": LAST_THOUGHTS, "no_system": NO_SYSTEM,
+             "thinks": THINKS}
 
 
 def user(content, **keys):

@@ -67,7 +67,7 @@ class Peers(unittest.TestCase):
             if examined:
                 part = examined[2][0]
                 encoding = conversion.model.tokenizer.encode(part.text, add_special_tokens=part.special)
-                ids, bits = tokens_of(part, encoding, conversion.model.end)
+                ids, bits = tokens_of(part, [encoding], conversion.model)
                 found[name] = ids, [int(chr(bit)) for bit in bits], examined[1].kind
             if conversion.writer:
                 conversion.writer.close()

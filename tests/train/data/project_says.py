@@ -152,7 +152,10 @@ def ms_swift():
     def says(file, line):
         if kind_of(line) in ("preference", "label"):
             return None  # a preference is rejected_response there
-        template = get_template(processor, template_type={"qwen2_5": "qwen2_5", "qwen3": "qwen3"}[FAMILY])
+        # Of a model that may think `swift sft` itself adds this to loss_scale.
+        scale = "default+ignore_empty_think" if FAMILY == "qwen3" else "default"
+        template = get_template(processor, template_type={"qwen2_5": "qwen2_5", "qwen3": "qwen3"}[FAMILY],
+                                loss_scale=scale)
         template.set_mode("train")
         rows = load_dataset([file], load_from_cache_file=False)[0]
         if not len(rows):

@@ -98,15 +98,16 @@ class Projects(unittest.TestCase):
         """Of each set the tokens and bits of its first sequence, or why it is refused."""
         conversion = scripts.Conversion(scripts.options_of([
             "--model", str(self.folder / family), "--data", "none", "--out", str(self.folder / "out"),
-            "--data-format", project]))
+            "--data-format", project, *(["--alpaca-prompts"] if project == "axolotl" else [])]))
         found = {}
         for name, (line, _) in SETS.items():
             conversion.report.line = lambda where, reason, name=name: found.__setitem__(name, f"refused: {reason}")
             conversion.kind, examined = "auto", conversion.examine(name, json.loads(json.dumps(line)))
             if examined:
                 part = examined[2][0]
-                encoding = conversion.model.tokenizer.encode(part.text, add_special_tokens=part.special)
-                ids, bits = tokens_of(part, encoding, conversion.model.end)
+                encodings = [conversion.model.tokenizer.encode(piece, add_special_tokens=part.special)
+                             for piece in part.pieces]
+                ids, bits = tokens_of(part, encodings, conversion.model)
                 found[name] = list(ids), [int(chr(bit)) for bit in bits]
             if conversion.writer:
                 conversion.writer.close()

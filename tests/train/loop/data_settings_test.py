@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Settings of a job that say how its JSON lines are read, in whole runs: the tokens that a run made by them.
 #   data_format: whose keys a message has; training_key: the key that masks; dataset_dir: names of LLaMA-Factory's folder
-#   literal_markers: <image> and its like as words
+#   literal_markers: <image> and its like as words; split_dataset_ratio: rows that are evaluated and not learned
 # usage: data_settings_test.py SEALIFT_TRAIN [PART...]      with the Python of torch; PYTHONPATH: the peers
 import json
 
@@ -50,5 +50,17 @@ def literal_markers_are_words():
     check(learned(sequences) == [[FIRST]] * 2, f"literal_markers: learned {learned(sequences)}")
 
 
+def split_dataset_ratio_holds_rows_out():
+    data = WORK / "ten.jsonl"
+    made.write_lines(data, [chat(("user", str(number), {}), ("assistant", "red", {})) for number in range(10)])
+    kept, said = trained("split", "--model", MODEL, "--data", data, "--split_dataset_ratio", "0.2", *ONE_STEP)
+    held = made.read_tokens(WORK / "out-split" / "tokens" / "val_dataset.tokens")
+    check(len(kept) == 8 and len(held) == 2 and not any(row in kept for row in held), f"kept {kept}, held {held}")
+    check(json.loads((WORK / "out-split" / "result.json").read_text())["evaluations"], "the rows are not evaluated")
+    whole = WORK / "out-split" / "tokens" / "dataset.tokens"
+    done = run("sft", "--model", MODEL, "--data", whole, "--split_dataset_ratio", "0.2", "--output_dir", WORK / "no", expect=2)
+    check("split_dataset_ratio is of JSON lines" in done.stderr, done.stderr)
+
+
 run_parts([data_format_says_whose_keys_a_message_has, training_key_names_the_key_that_masks,
-           dataset_dir_has_names_of_data, literal_markers_are_words])
+           dataset_dir_has_names_of_data, literal_markers_are_words, split_dataset_ratio_holds_rows_out])

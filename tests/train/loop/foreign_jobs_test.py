@@ -6,7 +6,7 @@
 # usage: foreign_jobs_test.py SEALIFT_TRAIN [PART...]      with the Python of torch; PYTHONPATH: the peers
 import json
 
-from short_runs import (FIRST, MODEL, ONE_STEP, SECOND, TWO_ANSWERS, WORK, chat, check, learned, llama_factory_data, made,
+from short_runs import (FIRST, MODEL, ONE_STEP, SECOND, TOKENIZER, TWO_ANSWERS, WORK, chat, check, learned, llama_factory_data, made,
                         run, run_parts, trained, write)
 
 
@@ -100,6 +100,7 @@ datasets:
       assistant:
         - assistant
 dataset_prepared_path: last_run_prepared
+chat_template: chatml
 val_set_size: 0.0
 output_dir: {WORK / 'outputs'}
 adapter: lora
@@ -140,6 +141,20 @@ special_tokens:
     sequences, said = trained("axolotl", "--config", job)
     check(learned(sequences) == [["blue<|im_end|>"]] * 4, f"the key or the newline: learned {learned(sequences)}")
     check('"too_long": 1' in said, f"the row that is left out is not counted: {said}")
+    check("which may differ from what the job names by chat_template" in said, f"the template is not spoken of: {said}")
+
+
+def axolotls_alpaca_and_rows_that_are_held_out():
+    data = WORK / "alpaca.jsonl"
+    made.write_lines(data, [{"instruction": "one two", "input": "", "output": word} for word in ("red", "blue") * 4])
+    job = write("alpaca.yml", f"base_model: {MODEL}\ndatasets:\n  - path: {data}\n    type: alpaca\nval_set_size: 0.25\n"
+                "learning_rate: 1e-4\nmicro_batch_size: 2\nnum_epochs: 1\n")
+    explained(job, "axolotl", "datasets.00.type = alpaca  ->  alpaca_prompts = true", "split_dataset_ratio = 0.25")
+    sequences, _ = trained("alpaca", "--config", job)
+    check(len(sequences) == 6 and {each for runs in learned(sequences) for each in runs} <= {"red<|im_end|>", "blue<|im_end|>"},
+          f"learned {learned(sequences)}")
+    text = TOKENIZER.decode(sequences[0][0], skip_special_tokens=False)
+    check("### Instruction:" in text and "<|im_start|>" not in text, f"the prompt is {text}")
 
 
 def a_job_of_trl():
@@ -160,6 +175,9 @@ per_device_train_batch_size: 2
     done = run("explain", write("trl_open.yaml", base), expect=1)
     check("TRL learns every token of chats" in done.stdout, done.stdout)
     job = write("trl.yaml", base + "assistant_only_loss: true\n")
+    said = run("explain", job).stdout
+    check("it does not say what it trains towards" in said, said)
+    check("it does not say what it trains" not in run("explain", job, "--verb", "sft").stdout, "--verb says it")
     explained(job, "TRL", "assistant_only_loss", "loss_scale = default", "max_length = 1024", "lora_rank = 16")
     sequences, _ = trained("trl", "--config", job)
     check(learned(sequences) == [[FIRST, SECOND]] * 4, f"learned {learned(sequences)}")
@@ -215,5 +233,5 @@ def what_is_wrong_is_said_at_once_and_for_a_run_too():
     check("did you mean steps" in run("explain", wrong, "--verb", "run", expect=1).stdout, "a wrong job of run")
 
 
-run_parts([rows_of_a_file, a_job_of_llama_factory, a_job_of_axolotl, a_job_of_trl, a_job_of_ms_swift,
+run_parts([rows_of_a_file, a_job_of_llama_factory, a_job_of_axolotl, axolotls_alpaca_and_rows_that_are_held_out, a_job_of_trl, a_job_of_ms_swift,
            what_is_wrong_is_said_at_once_and_for_a_run_too])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `sealift-train sft` leaves, opened by vLLM, and made a GGUF by llama.cpp's own scripts.
+# What `sealift-train sft` leaves, opened by vLLM, made a GGUF by llama.cpp's own scripts, and that opened by llama.cpp.
 # By hand, since they need gigabytes: opened_test.sh gets both and runs this.
 # Judge is transformers, which holds the model to the losses that were reported in loop/fine_tune_test.py: vLLM must
-# say the same words, greedily, of the same prompts, and the GGUF have the same tensors.
+# and llama.cpp must say the same words, greedily, of the same prompts, and the GGUF have the same tensors.
 #   opened_test.py SEALIFT_TRAIN REPOSITORY LLAMA_CPP [PYTHON_OF_VLLM]     with the Python of torch; PYTHONPATH: the peers
 import json
 import os
@@ -105,6 +105,40 @@ def of_gguf(folder, out):
     print(f"{out.name}: {len(theirs)} tensors, each equal to that of {folder.name}/", flush=True)
 
 
+LLAMA_SAYS = """
+import json, sys
+import xllamacpp
+job = json.load(open(sys.argv[1]))
+params = xllamacpp.CommonParams()
+params.model.path, params.n_ctx, params.n_parallel, params.cpuparams.n_threads = job["model"], 128, 1, 2
+if job["adapter"]:
+    params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(job["adapter"], 1.0)]
+server = xllamacpp.Server(params)
+made = [server.handle_completions({"prompt": ids, "max_tokens": job["words"], "temperature": 0, "cache_prompt": False})
+        for ids in job["prompts"]]
+json.dump([each["choices"][0]["text"] for each in made], open(sys.argv[2], "w"))
+"""
+
+
+def said_by_llama_cpp(work, model, prompts, adapter=None):
+    job, out, says = work / "llama.json", work / "llama.out", work / "llama_says.py"
+    job.write_text(json.dumps({"model": str(model), "adapter": adapter and str(adapter), "prompts": prompts, "words": WORDS}))
+    says.write_text(LLAMA_SAYS)
+    run(sys.executable, says, job, out)
+    return json.loads(out.read_text())
+
+
+def in_llama_cpp(work, tokenizer, prompts, says):
+    """llama.cpp's words of each GGUF, which are transformers'; the token that ends a text it does not print."""
+    ids = [tokenizer(prompt).input_ids for prompt in prompts]
+    for name, model, adapter in (("model", "model.gguf", None), ("merged", "merged.gguf", None),
+                                 ("adapter", "base.gguf", work / "adapter.gguf")):
+        found = said_by_llama_cpp(work, work / model, ids, adapter)
+        words = [tokenizer.decode([token for token in each if token != tokenizer.eos_token_id]) for each in says[name]]
+        check(found == words, f"llama.cpp says {found} of {name}, transformers {words}")
+        print(f"llama.cpp says of {name} what transformers says", flush=True)
+
+
 VLLM_SAYS = """
 import json, sys
 from vllm import LLM, SamplingParams
@@ -155,6 +189,7 @@ def main(work):
     run(sys.executable, LLAMA / "convert_lora_to_gguf.py", work / "lora/adapter", "--base", base, "--outfile",
         work / "adapter.gguf", "--outtype", "f32")
     print("adapter.gguf, base.gguf: converted", flush=True)
+    in_llama_cpp(work, tokenizer, prompts, says)
     if not VLLM:
         return print("left out: vLLM, whose Python is not given")
     for name, model, adapter in (("model", folders["model"], None), ("merged", folders["merged"], None),

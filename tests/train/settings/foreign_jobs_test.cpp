@@ -188,6 +188,45 @@ TEST_CASE("a job of TRL is the same job here, with its defaults") {
   CHECK(read_job("model_name_or_path: m\ndataset_name: d\nuse_peft: false\n", Task::Dpo).peak_rate() == 1e-6);
 }
 
+TEST_CASE("rows that a job holds out of its data are its evaluation data, in each project's words") {
+  const auto factory = read_job(kLlamaFactory + "val_size: 0.1\n");
+  CHECK(factory.split_dataset_ratio == 0.1);
+  CHECK(factory.val_dataset == factory.dataset);
+  CHECK(factory.eval_strategy == "steps");
+  CHECK(read_job(kTrl + "test_split_size: 0.25\n").split_dataset_ratio == 0.25);
+  CHECK(read_job("model: m\ndataset: d\nsplit_dataset_ratio: 0.01\nattn_impl: sdpa\n").val_dataset.size() == 1);
+  const std::string axolotl = "base_model: m\nlearning_rate: 1e-4\ndatasets: [{path: a, type: chat_template}]\n";
+  CHECK(read_job(axolotl + "val_set_size: 20\nevals_per_epoch: 1\n").eval_strategy == "epoch");
+  CHECK(read_job(axolotl + "val_set_size: 0\nevals_per_epoch: 1\n").eval_strategy == "no");
+  CHECK(read_job(kLlamaFactory).val_dataset.empty());
+  for (const char* wrong : {"val_size: 2.5", "val_size: -1", "val_size: nan"}) {
+    CHECK_THROWS_WITH(read_job(kLlamaFactory + wrong + "\n"), doctest::Contains("split_dataset_ratio"));
+  }
+  CHECK_THROWS_WITH(read_job(kLlamaFactory + "val_size: 0.1\neval_dataset: other\n"),
+                    doctest::Contains("leave one out"));
+}
+
+TEST_CASE("a template that a job names is ignored alike in each project, and a template that it writes is refused") {
+  const auto axolotl = read_job(kAxolotl + "chat_template: chatml\n");
+  CHECK(ignores(axolotl, "chat_template"));
+  CHECK(ignores(read_job(kLlamaFactory), "template"));
+  CHECK(ignores(read_job("model: m\ndataset: d\ntemplate: qwen3\nattn_impl: sdpa\n"), "template"));
+  CHECK_THROWS_WITH(read_job(kTrl + "chat_template_path: x\n"), doctest::Contains("chat_template.jinja"));
+}
+
+TEST_CASE("thoughts and prompts are those of the job's project") {
+  CHECK(!read_job(kLlamaFactory).add_non_thinking_prefix);  // its template qwen does not think
+  auto thinking = kLlamaFactory;
+  thinking.replace(thinking.find("template: qwen"), 14, "template: qwen3");
+  CHECK(read_job(thinking).add_non_thinking_prefix);
+  CHECK(read_job(kTrl).add_non_thinking_prefix);
+  CHECK(!read_job("model: m\ndataset: d\nadd_non_thinking_prefix: false\nattn_impl: sdpa\n").add_non_thinking_prefix);
+  CHECK(read_job("model: m\ndataset: d\nloss_scale: last_round+ignore_empty_think\nattn_impl: sdpa\n").loss_scale ==
+        "last_round");
+  CHECK(read_job("base_model: m\nlearning_rate: 1e-4\ndatasets: [{path: a, type: alpaca}]\n").alpaca_prompts);
+  CHECK(!read_job(kAxolotl).alpaca_prompts);
+}
+
 TEST_CASE("what a job leaves to its project and we cannot choose is asked for") {
   CHECK_THROWS_WITH(read_job("model_name_or_path: m\ndataset_name: d\n"),
                     doctest::Contains("TRL learns every token of chats"));
@@ -205,7 +244,7 @@ TEST_CASE("a key of another project is refused with the remedy where it asks for
            {"stage: dpo", "use sealift-train dpo"},
            {"finetuning_type: freeze", "use lora or full"},
            {"quantization_bit: 8", "4 bits or not at all"},
-           {"val_size: 0.1", "eval_dataset"},
+           {"val_size: 1", "split_dataset_ratio is 1"},
            {"pure_bf16: true", "set bf16"},
            {"enable_thinking: false", "--template-args"},
            {"use_badam: true", "leave it out"},
@@ -219,7 +258,7 @@ TEST_CASE("a key of another project is refused with the remedy where it asks for
   }
   for (const auto& [line, reason] :
        std::vector<std::pair<std::string, std::string>>{{"rl: grpo", "GRPO"},
-                                                        {"chat_template: chatml", "chat_template.jinja"},
+                                                        {"chat_template_jinja: x", "chat_template.jinja"},
                                                         {"cosine_min_lr_ratio: 0.1", "cosine_with_min_lr"},
                                                         {"unfrozen_parameters: [a]", "use LoRA"},
                                                         {"saves_per_epoch: 4", "set save_steps"},

@@ -20,6 +20,7 @@ from answer_spans import parts_of
 from chat_template import Template
 from data_files import Broken
 from dataset_info import DatasetInfo
+from empty_thoughts import Thoughts
 from example_lines import KINDS, Lines
 from learned_keys import PROJECTS, Rules
 from line_notes import Bad, Notes
@@ -59,10 +60,12 @@ class Conversion:
         elif options.chat_template:
             text = pathlib.Path(options.chat_template).read_text(encoding="utf-8")
         self.template = Template(text, {**self.model.special, **options.template_args}) if text is not None else None
+        self.thoughts = Thoughts(options.data_format, text or "", not options.no_empty_thoughts)
         self.info = DatasetInfo(options.dataset_dir) if options.dataset_dir else None
         self.notes = Notes()
         rules = Rules(options.data_format, options.training_key, self.notes)
-        self.lines = Lines(MessageForms(rules, self.notes, text, options.literal_markers), options.system)
+        self.lines = Lines(MessageForms(rules, self.notes, text, options.literal_markers), options.system,
+                           options.alpaca_prompts)
 
     def examine(self, where, row):
         """(where, example, parts) of a row, or None and a report."""
@@ -73,8 +76,8 @@ class Conversion:
             example = self.lines.example_of(row, self.kind)
             if example is None:
                 return self.notes.keep()
-            parts = parts_of(example, self.template, self.options.loss_on, self.notes,
-                             self.options.data_format != "axolotl")
+            parts = parts_of(example, self.template, self.loss_on(example), self.notes,
+                             self.options.data_format != "axolotl", self.thoughts)
             for part in parts:
                 part.text.encode("utf-8")  # JSON can spell what is no text
         except Bad as reason:
@@ -85,6 +88,11 @@ class Conversion:
         if self.writer is None:
             self.begin(example.kind)
         return where, example, parts
+
+    def loss_on(self, example):
+        """Of a prompt with a completion TRL learns the completion."""
+        is_trls = self.options.data_format == "trl" and self.options.loss_on == "assistant" and example.apart
+        return "last" if is_trls else self.options.loss_on
 
     def begin(self, kind):
         if self.options.truncation_strategy == "split" and kind != "text":
@@ -97,11 +105,11 @@ class Conversion:
         return iter(self.model.tokenizer.encode_batch(texts, add_special_tokens=special))
 
     def write(self, examined):
-        texts = {special: [part.text for _, _, parts in examined for part in parts if part.special is special]
-                 for special in (False, True)}
+        texts = {special: [piece for _, _, parts in examined for part in parts if part.special is special
+                           for piece in part.pieces] for special in (False, True)}
         encodings = {special: self.encode(texts[special], special) for special in texts}
         for where, example, parts in examined:
-            of_parts = [next(encodings[part.special]) for part in parts]
+            of_parts = [[next(encodings[part.special]) for _ in part.pieces] for part in parts]
             try:
                 for sequences in sequences_of(example, parts, of_parts, self.model, self.options):
                     self.writer.add(sequences, example.value)
@@ -157,11 +165,22 @@ def options_of(arguments):
                         "learned; axolotl's message_field_training")
     parser.add_argument("--max-rows", type=int, default=0, metavar="N", help="the first N rows of each of --data; 0: all")
     parser.add_argument("--data-seed", type=int, default=42, help="of the rows of FILE#N, in data of ms-swift")
+    parser.add_argument("--held-out", type=float, default=0, metavar="PART", help="of the rows, below 1, or so many, are "
+                        "for evaluation, drawn by --data-seed: they are left out, with --held-out-only alone taken")
+    parser.add_argument("--held-out-only", action="store_true", help="the rows that are for evaluation")
+    parser.add_argument("--alpaca-prompts", action="store_true", help="lines with an instruction get Alpaca's own prompt "
+                        "(### Instruction:) and no chat template, as axolotl's type alpaca")
+    parser.add_argument("--no-empty-thoughts", action="store_true", help="in data of ms-swift, llama-factory and trl too "
+                        "the model's template alone says which answers have thoughts")
     parser.add_argument("--literal-markers", action="store_true", help="<image>, <video>, <audio> are words like others")
     parser.add_argument("--skip-bad-lines", action="store_true", help="leave bad lines out and count them")
     options = parser.parse_args(arguments)
     if options.max_length < 0 or options.max_length == 1:
         parser.error("--max-length must be 2 at least, or 0")
+    if not 0 <= options.held_out < 1 and not (options.held_out > 1 and options.held_out.is_integer()):
+        parser.error("--held-out must be a part below 1, or a whole number of rows above 1")
+    if options.held_out_only and not options.held_out:
+        parser.error("--held-out-only needs --held-out")
     if not isinstance(options.template_args, dict):
         parser.error("--template-args must be a JSON object")
     if options.truncation_strategy == "split" and not options.max_length:

@@ -18,10 +18,12 @@ def bare_text(messages, name):
 
 
 class Part:
-    """A text of an example. spans: the characters that count; special: whether the tokenizer adds its own tokens."""
+    """A text of an example. spans: the characters that count; special: whether the tokenizer adds its own tokens; pieces:
+    what is tokenized by itself."""
 
-    def __init__(self, text, spans, special):
+    def __init__(self, text, spans, special, answer_at=None):
         self.text, self.spans, self.special = text, spans, special
+        self.pieces = [text] if answer_at is None else [text[:answer_at], text[answer_at:]]
 
 
 def turns_to_learn(messages, loss_on, notes):
@@ -103,11 +105,11 @@ def without_newline(text, begin, end, message):
     return end if not bare or (content and bare.endswith(content)) else begin + len(bare)
 
 
-def assistant_spans(template, messages, tools, loss_on, notes, newline=True):
-    """(text of the whole chat, the characters of the turns that count)"""
+def spans_of_turns(template, messages, tools, loss_on, notes, newline, keeps_thoughts):
+    """(text of the whole chat as the template writes it, the characters of the turns that count)"""
     text, marked = template.render(messages, tools)
     turns = turns_to_learn(messages, loss_on, notes)
-    rendered = check_rendered(template, messages, tools, notes, lambda number: number in turns)
+    rendered = check_rendered(template, messages, tools, notes, lambda number: number in turns, keeps_thoughts)
     if loss_on == "all":
         return text, [(0, len(text))]
     if template.marks:
@@ -125,26 +127,37 @@ def assistant_spans(template, messages, tools, loss_on, notes, newline=True):
     return text, spans
 
 
-def after_prompt(template, prompt, answer, tools, notes):
+def assistant_spans(template, messages, tools, loss_on, notes, newline, thoughts):
+    """(text of the whole chat, the characters of the turns that count)"""
+    everywhere = thoughts.everywhere(loss_on)
+    text, spans = spans_of_turns(template, messages, tools, loss_on, notes, newline, everywhere)
+    if everywhere:
+        text, spans = thoughts.written(
+            text, spans, messages, lambda turn, plain=text: begin_of_turn(template, messages, turn, tools, plain))
+    return text, [(thoughts.after_empty(text, begin), end) for begin, end in spans]
+
+
+def after_prompt(template, prompt, answer, tools, notes, thoughts):
     """Prompt and answer as text, of which all after the prompt counts, as TRL has it."""
     text, _ = template.render(prompt + answer, tools)
     begin = begin_of_answer(template, prompt, tools, text)
     if begin is None:
         raise Bad("has a prompt that the chat template writes differently once an answer follows; use another template")
     check_rendered(template, prompt + answer, tools, notes, lambda number: number >= len(prompt))
-    return Part(text, [(begin, len(text))], False)
+    return Part(text, [(thoughts.after_empty(text, begin), len(text))], False)
 
 
-def parts_of(example, template, loss_on, notes, newline=True):
+def parts_of(example, template, loss_on, notes, newline, thoughts):
     if example.kind == "text":
         return [Part(example.prompt, [(0, len(example.prompt))], True)]
-    if template is None:
+    if template is None or example.bare:
         prompt = bare_text(example.prompt, "the prompt")
         answers = [bare_text(answer, "the answer") for answer in example.answers]
-        return [Part(prompt + answer, [(0 if loss_on == "all" else len(prompt), len(prompt + answer))], True)
-                for answer in answers]
+        return [Part(prompt + answer, [(0 if loss_on == "all" else len(prompt), len(prompt + answer))], True,
+                     len(prompt) if example.bare else None) for answer in answers]
     if example.kind == "chat":
         messages = example.prompt + example.answers[0]
-        text, spans = assistant_spans(template, messages, example.tools, loss_on, notes, newline)
+        text, spans = assistant_spans(template, messages, example.tools, loss_on, notes, newline, thoughts)
         return [Part(text, spans, False)]
-    return [after_prompt(template, example.prompt, answer, example.tools, notes) for answer in example.answers]
+    return [after_prompt(template, example.prompt, answer, example.tools, notes, thoughts)
+            for answer in example.answers]

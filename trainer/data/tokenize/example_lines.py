@@ -28,8 +28,15 @@ REFUSED = {
 }
 
 
+ALPACA = ("Below is an instruction that describes a task{}. Write a response that appropriately completes the request.\n\n"
+          "### Instruction:\n{}\n\n{}### Response:\n")
+
+
 class Example:
-    """prompt: messages, or a text; answers: lists of messages, two of a preference; value: margin or label."""
+    """prompt: messages, or a text; answers: lists of messages, two of a preference; value: margin or label; bare: without
+    the chat template; apart: the line has a prompt and an answer, not a chat."""
+
+    bare = apart = False
 
     def __init__(self, kind, prompt, answers, value=0.0, tools=None):
         self.kind, self.prompt, self.answers, self.value, self.tools = kind, prompt, answers, value, tools
@@ -70,6 +77,12 @@ def number_of(value, name):
         raise Bad(f"{name} is {value}, too large") from None
 
 
+def alpaca_prompt(instruction, beside):
+    """Alpaca's own prompt, as axolotl's type alpaca writes it."""
+    context = ", paired with an input that provides further context" if beside else ""
+    return ALPACA.format(context, instruction, f"### Input:\n{beside}\n\n" if beside else "")
+
+
 def kind_of(line):
     if has(line, "chosen", *REJECTED):
         return "preference"
@@ -98,8 +111,8 @@ def tools_of(line):
 class Lines:
     """Makes examples of parsed lines, by what MessageForms says of messages."""
 
-    def __init__(self, forms, system=None):
-        self.forms, self.notes, self.system = forms, forms.notes, system
+    def __init__(self, forms, system=None, alpaca=False):
+        self.forms, self.notes, self.system, self.alpaca = forms, forms.notes, system, alpaca
 
     def example_of(self, line, kind):
         """An Example, or None for a line whose weight is 0; kind: "auto" or one of KINDS."""
@@ -130,7 +143,7 @@ class Lines:
         return Example("text", text, [])
 
     def _chat(self, line, kind):
-        value = 0.0
+        value, bare, apart = 0.0, self.alpaca and kind == "chat" and has(line, "instruction"), not has(line, *CHATS)
         if kind == "preference":
             prompt, answers = self._preference(line)
             margin = line.pop("margin", None)
@@ -146,7 +159,9 @@ class Lines:
         if kind != "chat" and any(message.learned is False for answer in answers for message in answer):
             raise Bad(f"has an answer that is not to be learned, and of a {kind} line the whole answer counts; leave "
                       "the line out, or the key")
-        return Example(kind, self._with_system(prompt, line), answers, value, tools_of(line))
+        example = Example(kind, prompt if bare else self._with_system(prompt, line), answers, value, tools_of(line))
+        example.bare, example.apart = bare, apart
+        return example
 
     def _text_of(self, value, name):
         return self.forms.plain_text(value, name)
@@ -169,8 +184,10 @@ class Lines:
             messages = self.forms.messages_of(prompt, "the prompt")
         else:
             text = self._text_of(prompt, "the prompt")
-            if instruction is not None and line.get("input"):
-                text += "\n" + self._text_of(line.pop("input"), "input")
+            beside = self._text_of(line.pop("input"), "input") if instruction is not None and line.get("input") else ""
+            if self.alpaca and instruction is not None:
+                return said(alpaca_prompt(text, beside), "user")
+            text += "\n" + beside if beside else ""
             messages = said(text, "user")
         earlier = []
         for turn in line.pop("history", None) or []:

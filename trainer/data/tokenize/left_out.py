@@ -65,12 +65,15 @@ class Rendered:
             self.owners.append(owner)
 
 
-def check_rendered(template, messages, tools, notes, learned):
-    """Throws where what is learned of an answer is not in the text; counts what else the template leaves out."""
+def check_rendered(template, messages, tools, notes, learned, keeps_thoughts=False):
+    """Throws where what is learned of an answer is not in the text; counts what else the template leaves out, but for
+    thoughts that are put there afterwards."""
     rendered = Rendered(template, messages, tools)
     for kind, number, role in rendered.missing:
         if kind != "thoughts" and role == "assistant" and learned(number - 1):
             raise Bad(f"has an answer, message {number}, of which the chat template leaves out the {kind}; use another "
                       "template by --chat-template, or correct the line")
+        if kind == "thoughts" and keeps_thoughts:
+            continue
         notes.count("dropped", kind if kind == "thoughts" else f"{kind} of {role}")
     return rendered

@@ -32,6 +32,8 @@ class Model:
         self.vocabulary = (shape.get("vocab_size") or (shape.get("text_config") or {}).get("vocab_size")
                            or self.tokenizer.get_vocab_size())
         self.special = self._special({**read_json(folder / "special_tokens_map.json"), **config})
+        begin = self.special.get("bos_token")
+        self.begin = begin and self.tokenizer.token_to_id(begin)
         self.end = self._end(shape, read_json(folder / "generation_config.json"))
         self.template = self._template(folder, config)
 

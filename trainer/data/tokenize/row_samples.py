@@ -7,6 +7,7 @@ import re
 
 from data_files import files_of, rows_of, rows_of_file
 from drawn_rows import drawn_rows
+from held_out import side_of
 
 
 def count_of(path):
@@ -21,7 +22,13 @@ def sampled(path, count, seed):
 
 
 def rows_of_names(options, info):
-    """The rows of all that --data names."""
+    """The rows of all that --data names, or of these one side of --held-out."""
+    if not options.held_out:
+        return all_rows(options, info)
+    return side_of(lambda: all_rows(options, info), options.held_out, options.data_seed, options.held_out_only)
+
+
+def all_rows(options, info):
     for path in options.data:
         found = count_of(path) if options.data_format == "ms-swift" else None
         rows = sampled(*found, options.data_seed) if found else rows_of([path], info)

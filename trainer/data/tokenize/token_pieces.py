@@ -20,9 +20,15 @@ def counted(encoding, spans):
     return bits
 
 
-def tokens_of(part, encoding, end):
-    """(ids, bits) of a text that was tokenized."""
-    ids, bits = list(encoding.ids), counted(encoding, part.spans)
+def tokens_of(part, encodings, model):
+    """(ids, bits) of a text whose pieces were tokenized; of an answer by itself all counts, but for a first token that
+    begins a text."""
+    end = model.end
+    ids, bits = list(encodings[0].ids), counted(encodings[0], part.spans)
+    for encoding in encodings[1:]:
+        found = encoding.ids[1:] if encoding.ids[:1] == [model.begin] else encoding.ids
+        ids += found
+        bits += b"1" * len(found)
     if part.special and end is not None and (not ids or ids[-1] != end):
         ids.append(end)
         bits += b"1"
@@ -88,7 +94,7 @@ def checked(ids, bits, model):
 
 def sequences_of(example, parts, encodings, model, options):
     """Lists of the sequences of each example that one line makes: one, or those of a text that is split."""
-    cuts = [cut(*tokens_of(part, encoding, model.end), options) for part, encoding in zip(parts, encodings)]
+    cuts = [cut(*tokens_of(part, of_part, model), options) for part, of_part in zip(parts, encodings)]
     if example.kind == "text":
         pieces = [piece for piece in cuts[0] if len(piece[0]) > 1 or len(cuts[0]) == 1]
         return [[checked(*piece, model)] for piece in pieces]
