@@ -118,6 +118,21 @@ void carry_ensurepip(const Interpreter& interpreter, const std::string& stdlib, 
   }
 }
 
+// Debian's says that packages lie in local/lib/python3.11/dist-packages; here they lie where the installer puts them,
+// and some look for others there: transformer-engine for cuDNN.
+void carry_sysconfig(const std::string& stdlib, Tree& tree) {
+  static const std::string kLocal = "prefix_scheme = 'posix_local'", kOwn = "prefix_scheme = 'posix_prefix'";
+  for (const char* name : {"/sysconfig.py", "/sysconfig/__init__.py"}) {  // the latter from Python 3.13 on
+    const auto found = tree.find(stdlib + name);
+    if (found == tree.end() || found->second.link) continue;
+    std::string text = bundle::read_text(found->second.source, std::uint64_t{1} << 20);
+    const std::size_t at = text.find(kLocal);
+    if (at == text.npos) continue;
+    text.replace(at, kLocal.size(), kOwn);
+    found->second = {.text = std::move(text)};
+  }
+}
+
 }  // namespace
 
 Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher) {
@@ -129,6 +144,7 @@ Tree gather_interpreter(const Interpreter& interpreter, const fs::path& launcher
   if (!interpreter.headers.empty()) gather_folder(interpreter.headers, "include/" + name, tree, links);
   settle_links(links, tree);
   carry_ensurepip(interpreter, stdlib, tree);
+  carry_sysconfig(stdlib, tree);
   if (!interpreter.headers.empty() && !interpreter.pyconfig.empty())
     tree["include/" + name + "/pyconfig.h"] = {.source = interpreter.pyconfig};
   tree["libexec/" + name] = {.source = interpreter.executable, .executable = true};

@@ -114,6 +114,17 @@ TEST_CASE("a distribution's interpreter brings the wheels of ensurepip, so that 
   CHECK(asked.starts_with((target / "prefix/lib/python3.11/ensurepip/_bundled/pip-").string()));
 }
 
+TEST_CASE("a distribution's interpreter says that packages lie where the installer puts them") {
+  if (no_distribution()) return;
+  const TempDir scratch, target;
+  relocate(kDistribution.string(), scratch.path(), target / "prefix");
+  const std::string said = run_checked({(target / "prefix/bin/python3").string(), "-c",
+                                        "import sysconfig\nfor key in 'purelib', 'platlib', 'scripts': "
+                                        "print(sysconfig.get_path(key))"});
+  const std::string packages = (target / "prefix/lib/python3.11/site-packages").string();
+  CHECK(said == packages + "\n" + packages + "\n" + (target / "prefix/bin").string() + "\n");
+}
+
 TEST_CASE("a distribution's interpreter is taken without tests, caches and its site's settings") {
   if (no_distribution()) return;
   const TempDir scratch, target;
