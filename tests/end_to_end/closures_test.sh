@@ -3,8 +3,8 @@
 # The closures that people really train with: each is locked, packed, installed on a bare Debian without a network, and
 # there every module of every wheel is imported.
 #   tests/end_to_end/closures_test.sh [OUT [BIN [CLOSURE…]]]     OUT build/closures, BIN build/tools/bin, trainers swift
-# Others are run by name: lightning llamafactory vllm sglang swift_all; flash_attn, whose build takes an hour or more. What
-# was seen: closures/README.md
+# Others are run by name: lightning llamafactory vllm sglang swift_all; published mlflow clouds airflow transformer_engine,
+# which are wheels that others publish oddly; flash_attn, whose build takes an hour or more. What was seen: closures/README.md
 #   ctest --test-dir build/release -C slow -R closures           not without -C slow: see below
 # Needs a network, root, some 15 GB in OUT and 6 GB of downloads (SEALIFT_CACHE, build/prerequisites/downloads); ten
 # minutes once they are there. What was installed is deleted again, logs and locks stay.
@@ -68,6 +68,24 @@ try_sglang() { bare "$prefix/bin/python" -I -c 'import sglang; print(sglang.__ve
 try_swift_all() { bare "$prefix/bin/swift" sft --help | grep -q '^usage: sft.py'; }
 try_flash_attn() { bare "$prefix/bin/python" -I -c 'import flash_attn; print(flash_attn.__version__)'; }
 
+# A package of several wheels: the signed manifest says who has files in whose.
+shared() { grep -A1 "^shared  *wheels/$1" "$log.inspect.log" | grep "in $2," > /dev/null || fail "$1 does not share $2"; }
+try_published() { bare "$prefix/bin/gdown" --version; }
+try_mlflow() {
+  grep -A1 '^left out of wheels/mlflow_skinny' "$log.inspect.log" | grep ' bin/mlflow,' > /dev/null || fail "both bring bin/mlflow"
+  bare "$prefix/bin/mlflow" --version
+}
+try_clouds() { shared opencensus_ext_azure opencensus/ext; }
+try_airflow() {
+  shared apache_airflow_providers_ftp airflow/providers/ftp
+  bare "$prefix/bin/airflow" version
+}
+try_transformer_engine() {
+  shared transformer_engine_cu12 transformer_engine
+  bare "$prefix/bin/python" -I -c 'import transformer_engine' > "$log.engine.log" 2>&1 || true
+  grep 'OSError: libcuda.so.1' "$log.engine.log" > /dev/null || fail "it did not come as far as the driver"
+}
+
 for closure in "${closures[@]}"; do
   lock=$out/$closure.lock.toml log=$out/logs/$closure prefix=/opt/sealift/current
   echo "== $closure: lock"
@@ -76,6 +94,7 @@ for closure in "${closures[@]}"; do
   rm -rf "$out/bundle"
   "$bin/sealift-pack" create "$lock" --root "$out/keys/root.1.json" --key "$out/keys/release.key" -o "$out/bundle" --cache "$cache" \
     --installer "$bin/sealift-install" --no-rehearsal 2>&1 | tee "$log.create.log"
+  "$bin/sealift-pack" inspect "$out/bundle/$closure-1" > "$log.inspect.log"
   echo "== $closure: install on a bare host without a network"
   bare_host
   cp -l "$out/bundle/$closure-1/"* "$host/disc/"
