@@ -157,8 +157,8 @@ class ZipDirectoryReader {
       refuse("a member is neither a file nor a folder", member.name);
     if ((mode & 06000) != 0) refuse("a member is setuid or setgid", member.name);
     member.executable = made_by == 3 && (mode & 0111) != 0;  // as pip and uv have it
-    const SafePath path =
-        SafePath::parse(std::string_view(member.name).substr(0, member.name.size() - (folder ? 1 : 0)), source_.name());
+    const std::string_view name = std::string_view(member.name).substr(0, member.name.size() - (folder ? 1 : 0));
+    const SafePath path = SafePath::parse_published(name, source_.name());
     if (const char* fault = folder ? tree_.add_folder(path) : tree_.add_file(path)) refuse(fault, member.name);
     const bool bare = member.compressed_size == 0 || member.compressed_size == kEmptyDeflate.size();
     if (folder && (member.size != 0 || !bare)) refuse("a folder has bytes", member.name);

@@ -12,7 +12,7 @@ namespace sealift::bundle {
 namespace {
 
 // The rule that `text` breaks; null when it breaks none.
-const char* fault_of(std::string_view text) {
+const char* fault_of(std::string_view text, bool decomposed) {
   if (text.empty()) return "it is empty";
   if (text.size() > SafePath::kMaxPath) return "it is longer than 4096 bytes";
   if (text.front() == '/') return "it is absolute";
@@ -29,13 +29,21 @@ const char* fault_of(std::string_view text) {
     if (part.size() > SafePath::kMaxPart) return "a part is longer than 255 bytes";
     begin = end + 1;
   }
-  return fault_of_name(text);
+  return decomposed ? fault_of_name(composed(text)) : fault_of_name(text);
 }
 
 }  // namespace
 
 SafePath SafePath::parse(std::string_view text, std::string_view where) {
-  if (const char* fault = fault_of(text)) {
+  return parse(text, where, false);
+}
+
+SafePath SafePath::parse_published(std::string_view text, std::string_view where) {
+  return parse(text, where, true);
+}
+
+SafePath SafePath::parse(std::string_view text, std::string_view where, bool decomposed) {
+  if (const char* fault = fault_of(text, decomposed)) {
     throw Error(ErrorCode::Format, {.what = std::string("a path is not safe: ") + fault,
                                     .where = std::string(where),
                                     .expected = "a relative path below its folder",

@@ -69,10 +69,13 @@ bool is_utf8(std::string_view text) {
 
 const char* fault_of_name(std::string_view text) {
   if (is_ascii(text)) return nullptr;
-  const std::optional<std::string> composed = mapped(text, UTF8PROC_COMPOSE);
-  if (!composed) return "it is not UTF-8";
-  if (*composed != text) return "it is not in Unicode's normal form C";
+  if (!is_utf8(text)) return "it is not UTF-8";
+  if (composed(text) != text) return "it is not in Unicode's normal form C";
   return detail::has_control_character(text) ? "it holds a control character" : nullptr;
+}
+
+std::string composed(std::string_view text) {
+  return is_ascii(text) ? std::string(text) : mapped(text, UTF8PROC_COMPOSE).value_or(std::string(text));
 }
 
 std::string loosely_folded(std::string_view text) {

@@ -14,6 +14,9 @@ bool is_utf8(std::string_view text);
 // What keeps `text` from being a name that looks and compares alike everywhere; null when nothing does.
 const char* fault_of_name(std::string_view text);
 
+// In normal form C, where letters are composed; `text` itself when it is no UTF-8.
+std::string composed(std::string_view text);
+
 // Equal for texts that a file system without upper and lower case takes for one.
 std::string case_folded(std::string_view text);
 

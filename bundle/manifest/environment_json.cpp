@@ -25,7 +25,7 @@ std::vector<SafePath> parse_paths(JsonObject& placement, const char* key) {
   std::vector<SafePath> paths;
   for (const Json& json : placement.array(key, kMaxEntries)) {
     if (!json.is_string()) refuse_json(where, "a path was expected", json.type_name());
-    paths.push_back(SafePath::parse(json.get<std::string>(), where));
+    paths.push_back(SafePath::parse_published(json.get<std::string>(), where));
     if (paths.size() > 1 && !(paths[paths.size() - 2] < paths.back()))
       refuse_json(where, "paths must be sorted and unique", paths.back().text());
   }

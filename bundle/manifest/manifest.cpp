@@ -20,6 +20,16 @@ std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build
   return names;
 }
 
+std::vector<std::string> packages_shared(const Manifest& manifest) {
+  std::vector<std::string> shared;
+  for (const Environment::Placement& placement : manifest.environment.placements)
+    for (const SafePath& folder : placement.shared) {
+      const std::string& path = placement.entry.text();
+      shared.push_back(path.substr(path.rfind('/') + 1) + ": " + folder.text());
+    }
+  return shared;
+}
+
 std::string few_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::string text;

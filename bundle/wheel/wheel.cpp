@@ -167,7 +167,7 @@ class Wheel::Parser {
         file.sha256 = *said.sha256;
       else
         describe(file);
-      if (!places.emplace(file.scheme, file.path).second)
+      if (!places.emplace(file.scheme, composed(file.path)).second)
         refuse("two files have one place: " + SafePath::printable(file.path));
       check_place(file.scheme, file.path, dist_info_, where_);
       if (file.scheme == Scheme::SitePackages && is_pth(file.path)) read_startup_file(file);
@@ -253,7 +253,7 @@ class Wheel::Parser {
     if (slash == std::string_view::npos || scheme == kSchemes.end())
       refuse("a file lies in an unknown part of .data: " + SafePath::printable(member.name));
     file.scheme = scheme->second;
-    file.path = SafePath::parse(rest.substr(slash + 1), where_).text();
+    file.path = SafePath::parse_published(rest.substr(slash + 1), where_).text();
     if (file.scheme == Scheme::SitePackages && file.path.starts_with(dist_info_ + "/"))
       refuse("its .data adds to its metadata: " + SafePath::printable(member.name));
     return file;

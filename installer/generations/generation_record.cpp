@@ -18,7 +18,7 @@ std::vector<bundle::SafePath> paths_of(JsonObject& part, const char* key) {
   std::vector<bundle::SafePath> paths;
   if (part.has(key))
     for (const Json& path : part.array(key, bundle::kMaxEntries))
-      paths.push_back(bundle::SafePath::parse(path.is_string() ? path.get<std::string>() : "", part.where()));
+      paths.push_back(bundle::SafePath::parse_published(path.is_string() ? path.get<std::string>() : "", part.where()));
   return paths;
 }
 

@@ -67,6 +67,7 @@ Verification verify_every_byte(const bundle::OpenBundle& opened, const bundle::T
           .base = manifest.base,
           .sandboxed = wheels_built(manifest, bundle::WheelBuild::Sandboxed),
           .unsandboxed = wheels_built(manifest, bundle::WheelBuild::Unsandboxed),
+          .shared = packages_shared(manifest),
           .volumes = manifest.payload.volumes.size(),
           .chunks = manifest.payload.chunk_count(),
           .bytes = manifest.payload.size,

@@ -25,6 +25,7 @@ struct Verification {
   std::uint64_t absent = 0;                         // of those, not carried by a delta
   std::optional<bundle::Digest> base;               // of a delta: the inventory that it was made for
   std::vector<std::string> sandboxed, unsandboxed;  // wheels that the packer built, by file name
+  std::vector<std::string> shared;                  // "NAME.whl: FOLDER", in another wheel's package
   std::uint64_t volumes = 0;
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;

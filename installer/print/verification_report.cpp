@@ -37,6 +37,7 @@ bundle::Json json_of(const Verification& verification) {
           {"absent", verification.absent},
           {"base", verification.base ? bundle::Json(bundle::fingerprint_text(*verification.base)) : bundle::Json()},
           {"built", {{"sandboxed", verification.sandboxed}, {"unsandboxed", verification.unsandboxed}}},
+          {"shared", verification.shared},
           {"volumes", verification.volumes},
           {"chunks", verification.chunks},
           {"bytes", verification.bytes},
@@ -67,6 +68,9 @@ std::string text_of(const Verification& verification) {
          std::to_string(verification.volumes) + " volume(s), every byte read" +
          (verification.deep ? ",\n            every entry and file as it was published\n" : "\n") +
          builds_of(verification) +
+         (verification.shared.empty()
+              ? ""
+              : "  shared    files in a package of another one: " + bundle::few_of(verification.shared) + "\n") +
          (verification.damage
               ? "  recovery  " + std::to_string(verification.damage->recovery_there) + " of " +
                     std::to_string(verification.damage->recovery_chunks) + " recovery chunks are here and right\n"

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxFiles = 5'000'000;
 
 std::string safe_path(JsonObject& object) {
-  return SafePath::parse(object.string("path"), object.where()).text();
+  return SafePath::parse_published(object.string("path"), object.where()).text();
 }
 }  // namespace
 
@@ -70,7 +70,8 @@ ItemRecord parse_item_record(std::string_view text, const std::string& where) {
                               .executable = file.boolean("executable")});
       file.done();
     } else if (key == "folders") {
-      record.folders.push_back(SafePath::parse(element.is_string() ? element.get<std::string>() : "", where).text());
+      record.folders.push_back(
+          SafePath::parse_published(element.is_string() ? element.get<std::string>() : "", where).text());
     } else if (key == "links") {
       JsonObject link(element, of_links);
       record.links.push_back({.path = safe_path(link), .target = link.string("target")});

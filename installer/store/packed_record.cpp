@@ -10,7 +10,7 @@ namespace sealift::installer {
 namespace {
 
 std::string taken_path(ValueTaker& from) {
-  return bundle::SafePath::parse(from.text(), "stamps").text();
+  return bundle::SafePath::parse_published(from.text(), "stamps").text();
 }
 
 ItemRecord take_record(ValueTaker& from) {

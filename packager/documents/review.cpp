@@ -67,11 +67,8 @@ class Review {
   // Who has files in whose package, as the signed manifest says: "NAME.whl: FOLDER".
   std::string shared() const {
     std::string text;
-    for (const bundle::Environment::Placement& placement : facts_.manifest().environment.placements)
-      for (const bundle::SafePath& folder : placement.shared) {
-        const std::string& path = placement.entry.text();
-        text += (text.empty() ? "" : ", ") + shown(path.substr(path.rfind('/') + 1) + ": " + folder.text());
-      }
+    for (const std::string& one : bundle::packages_shared(facts_.manifest()))
+      text += (text.empty() ? "" : ", ") + shown(one);
     return text.empty() ? word("none", "无") : text;
   }
 

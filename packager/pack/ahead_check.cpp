@@ -65,14 +65,14 @@ bool check_ahead(const Lock& lock, const std::vector<Content>& contents, const C
       const bool known = contents[i].kind == Content::Kind::Wheel && before != ahead.end();
       seen[i] = known ? before->second : look_ahead(contents[i], cache, lock, logins, check);
     } catch (const Error& error) {
-      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
+      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, contents[i].owner, error)) throw;
     }
   });
   for (std::size_t i = 0; i < contents.size(); ++i)
     if (contents[i].kind == Content::Kind::Wheel && seen[i]) ahead.emplace(contents[i].sha256, *seen[i]);
   if (faults.any()) {  // and what else is known already, so that it is not the next refusal
     if (const std::optional<Error> collisions = collisions_of(seen, contents, lock))
-      faults.keep(contents.size(), *collisions);
+      faults.keep(contents.size(), "", *collisions);
     faults.refuse();
   }
   const bool all = std::all_of(seen.begin(), seen.end(), [](const auto& one) { return one.has_value(); });

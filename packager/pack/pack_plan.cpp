@@ -83,9 +83,11 @@ std::vector<bundle::Environment::Placement> placements_of(const PackPlan& plan) 
     if (!entry.content.is_installed()) continue;
     placements.push_back({.entry = entry.draft.path, .into = entry.content.into});
     if (const auto out = plan.left_out.find(entry.content.owner); out != plan.left_out.end())
-      for (const std::string& place : out->second) placements.back().left_out.push_back(SafePath::parse(place, "lock"));
+      for (const std::string& place : out->second)
+        placements.back().left_out.push_back(SafePath::parse_published(place, "lock"));
     if (const auto in = plan.shares.find(entry.content.owner); in != plan.shares.end())
-      for (const std::string& folder : in->second) placements.back().shared.push_back(SafePath::parse(folder, "lock"));
+      for (const std::string& folder : in->second)
+        placements.back().shared.push_back(SafePath::parse_published(folder, "lock"));
   }
   return placements;
 }
@@ -134,7 +136,7 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
     try {
       installed[i] = read_repaired(contents[i], repair, [&] { return install_content(contents[i], cache, lock); });
     } catch (const Error& error) {
-      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, error)) throw;
+      if (contents[i].kind != Content::Kind::Wheel || !faults.keep(i, contents[i].owner, error)) throw;
     }
   });
   faults.refuse();

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxRules = 10'000;
 OwnerRule read_rule(TomlTable& table) {
   OwnerRule rule{.path = table.string("path"), .package = table.string("package")};
   try {
-    bundle::SafePath::parse(rule.path, "path");
+    bundle::SafePath::parse_published(rule.path, "path");
   } catch (const Error& error) {
     table.refuse("path", error.facts().what, error.facts().expected, error.facts().got);
   }

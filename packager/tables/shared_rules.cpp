@@ -22,7 +22,7 @@ constexpr std::size_t kMaxSharedRules = 10'000;
 SharedRule read_shared_rule(TomlTable& table) {
   SharedRule rule{.package = table.string("package"), .into = table.string("into")};
   try {
-    bundle::SafePath::parse(rule.into, "into");
+    bundle::SafePath::parse_published(rule.into, "into");
   } catch (const Error& error) {
     table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
   }

@@ -12,7 +12,9 @@ using namespace sealift::test;
 namespace {
 
 void check_record(const ItemRecord& record) {
-  const auto is_safe = [](const std::string& path) { must(bundle::SafePath::parse(path, "").text() == path, "path"); };
+  const auto is_safe = [](const std::string& path) {
+    must(bundle::SafePath::parse_published(path, "").text() == path, "path");
+  };
   for (const StoredFile& file : record.files) is_safe(file.path);
   for (const std::string& folder : record.folders) is_safe(folder);
   for (const StoredLink& link : record.links) is_safe(link.path);

@@ -112,6 +112,33 @@ TEST_CASE("a package may have files of other wheels where the manifest says so, 
   }
 }
 
+TEST_CASE("no folder of Sealift's own is reached through a package that is shared") {
+  for (const char* place : {"include/sealift/train.hpp", "share/sealift/environment", "bin/sealift-install"}) {
+    CAPTURE(place);
+    const Site site;
+    TinyBundle tiny;
+    tiny.items = {wheel_item({.name = "owner", .files = {{"pkg/__init__.py", "1"}}}),
+                  wheel_item({.name = "guest", .files = {{"guest-1.0.data/data/" + std::string(place), "b"}}})};
+    tiny.items[1].shared = {std::string(place).substr(0, std::string(place).rfind('/'))};
+    CHECK_REFUSED(site.apply(site.make(tiny)), Conflict, "is Sealift's own");
+  }
+}
+
+TEST_CASE("files with decomposed names are installed as they were published, left out and found again") {
+  const Site site;
+  const std::string name = "pkg/Ge\xcc\x81ne\xcc\x81rique.txt";
+  TinyBundle tiny;
+  tiny.items = {wheel_item({.name = "owner", .files = {{"pkg/__init__.py", "1"}, {name, "a"}}}),
+                wheel_item({.name = "guest", .files = {{name, "a"}, {"guest.py", ""}}})};
+  tiny.items[1].left_out = {"lib/python3.11/site-packages/" + name};
+  site.apply(site.make(tiny));
+  CHECK(read_file(site.site_packages() / name) == "a");
+  CHECK(read_file(site.site_packages() / "guest-1.0.dist-info/RECORD").find(row(name, "a")) != std::string::npos);
+  Disk disk;
+  bundle::Progress silent(nullptr);
+  CHECK(doctor({.prefix = site.prefix(), .now = kNow}, disk, silent).findings.empty());
+}
+
 TEST_CASE("a bundle that leaves out what is not there, or what nobody brings, is refused") {
   const Site site;
   SUBCASE("a file that the wheel does not have") {

@@ -134,6 +134,18 @@ TEST_CASE("arguments that make no sense end with 2, help and version with 0") {
   CHECK(run(dir, {"--version"}).out.starts_with("sealift-install "));
 }
 
+TEST_CASE("verify says which wheels may have files in a package of another one") {
+  const TempDir dir;
+  TinyBundle tiny = small();
+  tiny.items.push_back(wheel_item({.name = "guest", .files = {{"demo/plugins/extra.py", "x"}}}));
+  tiny.items.back().shared = {"demo/plugins"};
+  const MadeBundle made = make_bundle(dir / "bundle", tiny);
+  std::vector<std::string> words = {"verify", made.folder.string(), "--fingerprint", made.fingerprint()};
+  CHECK(run(dir, words).out.find("of another one: guest-1.0-py3-none-any.whl: demo/plugins") != std::string::npos);
+  words.push_back("--json");
+  CHECK(parsed(run(dir, words))["shared"][0] == "guest-1.0-py3-none-any.whl: demo/plugins");
+}
+
 TEST_CASE("verify says which wheels were built outside of a sandbox; each verb refuses them if asked") {
   const TempDir dir;
   TinyBundle tiny = small();

@@ -164,9 +164,9 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
     if (item.placed) {
       draft.environment.placements.push_back({.entry = SafePath::parse(item.path, ""), .into = item.into});
       for (const std::string& place : item.left_out)
-        draft.environment.placements.back().left_out.push_back(SafePath::parse(place, ""));
+        draft.environment.placements.back().left_out.push_back(SafePath::parse_published(place, ""));
       for (const std::string& folder : item.shared)
-        draft.environment.placements.back().shared.push_back(SafePath::parse(folder, ""));
+        draft.environment.placements.back().shared.push_back(SafePath::parse_published(folder, ""));
     }
     if (item.absent || item.encoding == Encoding::Patch) draft.base = tiny.base;
   }

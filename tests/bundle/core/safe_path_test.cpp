@@ -21,6 +21,15 @@ TEST_CASE("paths that could leave their folder or disturb a terminal are refused
   }
 }
 
+TEST_CASE("a file of a wheel may be named in decomposed letters, as a Mac writes them, and nothing else may") {
+  const std::string decomposed = "pkg/Ge\xcc\x81n\xc3\xa9rique.txt";
+  CHECK(SafePath::parse_published(decomposed, "test").text() == decomposed);
+  CHECK_REFUSED(SafePath::parse(decomposed, "the manifest"), Format, "normal form C");
+  for (const std::string& bad : {std::string("../e\xcc\x81"), std::string("e\xcc\x81\n"), std::string("e\xcc\x81\xff"),
+                                 std::string("e\xcc\x81\xc2\x85"), std::string()})
+    CHECK_REFUSED(SafePath::parse_published(bad, "the wheel"), Format, "the wheel");
+}
+
 TEST_CASE("messages never carry control characters from hostile names") {
   const Error error = sealift::test::refusal([] { SafePath::parse("/\x1b]0;evil\x07", "x"); });
   CHECK(std::string(error.what()).find('\x1b') == std::string::npos);

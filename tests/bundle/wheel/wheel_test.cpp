@@ -206,6 +206,13 @@ TEST_CASE("METADATA in Latin-1 is read as such, and installed as it is") {
   CHECK(file(demo.wheel, "demo-1.0.dist-info/METADATA").sha256 == sha256(as_bytes(latin)));
 }
 
+TEST_CASE("names in decomposed Unicode stay as they were published, and no other form of them lies beside") {
+  const std::string one = "demo/e\xcc\x81.txt", other = "demo/\xc3\xa9.txt";
+  Opened made = opened({.files = {{one, "x"}}});
+  CHECK(file(made.wheel, one).sha256 == sha256(as_bytes(std::string("x"))));
+  CHECK_REFUSED(opened({.files = {{one, "x"}, {other, "y"}}}), Format, "two files have one place");
+}
+
 TEST_CASE("the names of a wheel, of its .dist-info and of its .data may be spelled differently") {
   const Opened demo = opened({.name = "spelled.oddly",
                               .files = {{"spelled_oddly-1.0.data/scripts/tool", "#!python\n"},

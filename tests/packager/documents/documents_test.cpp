@@ -486,6 +486,27 @@ TEST_CASE("what runs whenever Python starts stands on the review page, by the di
   }
 }
 
+TEST_CASE("the review page names each wheel with files in a package of another one, and the folder") {
+  Site site({wheel("demo")});
+  TinyBundle tiny{.items = {wheel_item({.files = {{"demo/__init__.py", ""}}}),
+                            wheel_item({.name = "guest", .files = {{"demo/plugins/extra.py", "x"}}})}};
+  tiny.items[1].shared = {"demo/plugins"};
+  site.write();
+  CHECK(site.text("review.txt").find("demo/plugins") == std::string::npos);
+  site.made = make_bundle(site.dir / "runs/tiny-1", tiny);
+  std::filesystem::remove_all(site.dir / "documents");
+  site.write();
+  for (const char* name : {"review.txt", "review.zh.txt", "review.html", "review.zh.html"}) {
+    const std::string text = site.text(name);
+    const bool chinese = std::string(name).find(".zh.") != std::string::npos;
+    const std::size_t row =
+        text.find(chinese ? "在其他软件包目录内安装文件的软件包" : "Packages with files in another one");
+    INFO(text);
+    CHECK(row < text.find("guest-1.0-py3-none-any.whl: demo/plugins"));
+    CHECK(text.find("guest-1.0-py3-none-any.whl: demo/plugins") != std::string::npos);
+  }
+}
+
 TEST_CASE("no documents are made of a bundle that does not hold, under another root, or over a folder that exists") {
   const Site site({wheel("demo")});
   site.write();

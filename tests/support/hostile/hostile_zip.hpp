@@ -238,7 +238,8 @@ inline HostileCases hostile_zips() {
   change(
       "W06", "marked-but-not-utf-8", [](ZipItem& i) { i.name = "\xff", i.flags = 0x800; }, "not safe");
   change(
-      "W06", "decomposed", [](ZipItem& i) { i.name = "e\xcc\x81", i.flags = 0x800; }, "normal form C");
+      "W06", "decomposed-control-character", [](ZipItem& i) { i.name = "e\xcc\x81\xc2\x85", i.flags = 0x800; },
+      "not safe");
   change(
       "W07", "symbolic-link", [](ZipItem& i) { i.unix_mode = 0120777; }, "symbolic link");
   change(

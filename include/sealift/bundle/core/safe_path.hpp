@@ -21,6 +21,8 @@ class SafePath {
 
   // Throws Format, naming `where` and the rule that was broken.
   static SafePath parse(std::string_view text, std::string_view where);
+  // Of a file in a wheel: its letters may also be decomposed, as a Mac names files; they stay as they were published.
+  static SafePath parse_published(std::string_view text, std::string_view where);
 
   const std::string& text() const { return text_; }
   std::filesystem::path below(const std::filesystem::path& root) const { return root / text_; }
@@ -31,6 +33,7 @@ class SafePath {
 
  private:
   explicit SafePath(std::string text) : text_(std::move(text)) {}
+  static SafePath parse(std::string_view text, std::string_view where, bool decomposed);
 
   std::string text_;
 };

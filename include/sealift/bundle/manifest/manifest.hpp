@@ -189,6 +189,9 @@ struct Manifest {
 // The file names of the wheels that were built in this way; in the order of the entries.
 std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build);
 
+// Wheels that may have files in a package of another one, each with the folder: "NAME.whl: FOLDER".
+std::vector<std::string> packages_shared(const Manifest& manifest);
+
 // For people: up to five of these names, and how many more there are; "none" of none.
 std::string few_of(const std::vector<std::string>& names);
 
