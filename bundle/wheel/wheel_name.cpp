@@ -31,7 +31,7 @@ std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
   if (parts.size() != 5 && parts.size() != 6) return std::nullopt;
   if (!is_project_name(parts[0])) return std::nullopt;
   const std::size_t tags = parts.size() - 3;
-  return WheelName{parts[0], parts[1], parts[tags], parts[tags + 1], parts[tags + 2]};
+  return WheelName{parts[0], parts[1], tags == 3 ? parts[2] : "", parts[tags], parts[tags + 1], parts[tags + 2]};
 }
 
 std::string normalized_project_name(std::string_view name) {

@@ -120,7 +120,7 @@ Package read_package(TomlTable& table, const fs::path& where) {
 // The best of a package's wheels; sets `forbidden` when a wheel fits but is not allowed.
 std::optional<LockedWheel> best_wheel(const Package& package, std::string_view python, const bundle::Target& target,
                                       const std::set<Digest>* allowed, bool& forbidden) {
-  std::optional<std::pair<WheelRank, LockedWheel>> best;
+  std::optional<std::pair<WheelFit, LockedWheel>> best;
   for (const PackageFile& file : package.wheels) {
     const std::optional<WheelFit> fit = fit_wheel(file.name, python, target);
     if (!fit) continue;
@@ -128,16 +128,18 @@ std::optional<LockedWheel> best_wheel(const Package& package, std::string_view p
       forbidden = true;
       continue;
     }
-    if (best && std::tie(best->first, best->second.file_name) <= std::tie(fit->rank, file.name)) continue;
+    if (best && std::tie(best->first.rank, fit->build, best->second.file_name) <=
+                    std::tie(fit->rank, best->first.build, file.name))
+      continue;
     // A wheel that was given by its URL alone has its version only in its name.
     const std::string version =
         package.source.version.empty() ? bundle::parse_wheel_name(file.name)->version : package.source.version;
-    best.emplace(fit->rank, LockedWheel{.name = package.source.name,
-                                        .version = version,
-                                        .file_name = file.name,
-                                        .url = file.url,
-                                        .sha256 = file.sha256,
-                                        .size = file.size});
+    best.emplace(*fit, LockedWheel{.name = package.source.name,
+                                   .version = version,
+                                   .file_name = file.name,
+                                   .url = file.url,
+                                   .sha256 = file.sha256,
+                                   .size = file.size});
   }
   return best ? std::optional(std::move(best->second)) : std::nullopt;
 }

@@ -2,7 +2,9 @@
 // Ranks wheels by tag; see wheel_tags.hpp. Order: packaging.tags' cpython_tags, then compatible_tags.
 #include "packager/resolve/wheel_tags.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 #include <vector>
 
 #include "bundle/core/text_parts.hpp"
@@ -35,6 +37,16 @@ int group_of(std::string_view python, std::string_view abi, int minor) {
   if (python == "py3") return 101;
   const std::optional<int> older = python.starts_with("py3") ? number(python.substr(3)) : std::nullopt;
   return older && *older < minor ? 101 + (minor - *older) : -1;
+}
+
+// "10b": the number 10, then "b"; a number that is too long for one is the highest.
+BuildTag build_of(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return {};
+  BuildTag build{.number = 0, .rest = std::string(text.substr(digits))};
+  if (std::from_chars(text.data(), text.data() + digits, *build.number).ec != std::errc())
+    build.number = std::numeric_limits<std::uint64_t>::max();
+  return build;
 }
 
 constexpr int kLinux = 1000, kAny = 2000;
@@ -86,13 +98,14 @@ std::optional<WheelFit> fit_wheel(std::string_view file_name, std::string_view p
         if (group < 0 || !fit) continue;
         const bool any = fit->distance == kAny;
         const WheelRank rank{.group = any ? kAny + group : group, .platform = fit->distance};
-        if (!best || rank < best->rank) best = WheelFit{.rank = rank, .glibc = {}};
+        if (!best || rank < best->rank) best = WheelFit{.rank = rank, .build = {}, .glibc = {}};
         if (fit->glibc == GlibcVersion{})
           unbound = true;
         else if (!low || fit->glibc < *low)
           low = fit->glibc;
       }
   if (best && !unbound && low) best->glibc = *low;
+  if (best) best->build = build_of(name->build);
   return best;
 }
 

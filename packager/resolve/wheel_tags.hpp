@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several wheels fits a target best: the order of PEP 425, with the manylinux levels of PEP 600.
-// uv lists every wheel of a package; the lock names one, so the choice is made here and nowhere else.
+// Which of several wheels fits a target best: the order of PEP 425, with the manylinux levels of PEP 600, and of PEP
+// 427 for builds of one release. uv lists every wheel of a package; the lock names one, so the choice is made here and
+// nowhere else.
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +21,16 @@ struct WheelRank {
   auto operator<=>(const WheelRank&) const = default;
 };
 
+// The build of a release: a number and what is behind it; a wheel without one is before all others.
+struct BuildTag {
+  std::optional<std::uint64_t> number;
+  std::string rest;
+  auto operator<=>(const BuildTag&) const = default;
+};
+
 struct WheelFit {
   WheelRank rank;
+  BuildTag build;              // of wheels of one rank the highest is taken: a rebuild exists because the first was bad
   bundle::GlibcVersion glibc;  // of its platform tag; 0.0 for none
 };
 

@@ -40,6 +40,8 @@ TEST_CASE("wheel file names are taken apart") {
   CHECK(name->name == "torch");
   CHECK(name->platform_tag == "manylinux_2_28_x86_64");
   CHECK(parse_wheel_name("a-1-1build-py3-none-any.whl")->python_tag == "py3");
+  CHECK(parse_wheel_name("a-1-1build-py3-none-any.whl")->build == "1build");
+  CHECK(name->build.empty());
   for (const char* bad :
        {"a-1-py3-none.whl", "a-1-py3-none-any.zip", "a--1-py3-none-any.whl", "a-1-2-3-py3-none-any.whl", ".whl"})
     CHECK_FALSE(parse_wheel_name(bad));

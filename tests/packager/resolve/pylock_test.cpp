@@ -50,6 +50,23 @@ TEST_CASE("the best of several wheels is locked, with name, url and digest") {
   CHECK(wheels[0].sha256.hex() == kDigest);
 }
 
+TEST_CASE("of builds of one release the highest is locked, and a better tag goes before any build") {
+  const auto locked = [](std::vector<std::string> tags) {
+    std::string files;
+    for (const std::string& tag : tags) files += (files.empty() ? "" : ", ") + wheel("demo-1.0-" + tag + ".whl");
+    const auto wheels = choose(package("demo", "wheels = [" + files + "]"));
+    return wheels.size() == 1 ? wheels[0].file_name.substr(9) : std::string();
+  };
+  // As pip 26 and uv 0.13 choose.
+  CHECK(locked({"py3-none-any", "1-py3-none-any", "10-py3-none-any", "2-py3-none-any"}) == "10-py3-none-any.whl");
+  CHECK(locked({"10-py3-none-any", "2-py3-none-any", "py3-none-any"}) == "10-py3-none-any.whl");
+  CHECK(locked({"1-py3-none-any", "1a-py3-none-any", "1b-py3-none-any"}) == "1b-py3-none-any.whl");
+  CHECK(locked({"0-py3-none-any", "py3-none-any"}) == "0-py3-none-any.whl");
+  CHECK(locked({"9-py3-none-any", "1-cp311-cp311-manylinux_2_17_x86_64"}) == "1-cp311-cp311-manylinux_2_17_x86_64.whl");
+  CHECK(locked({std::string(30, '9') + "-py3-none-any", "5-py3-none-any"}) ==
+        std::string(30, '9') + "-py3-none-any.whl");
+}
+
 TEST_CASE("wheel names are read from urls with escapes and fragments, sizes where they are told") {
   const auto wheels = choose(package(
       "torch",

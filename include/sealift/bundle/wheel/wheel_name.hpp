@@ -13,6 +13,7 @@ namespace sealift::bundle {
 struct WheelName {
   std::string name;
   std::string version;
+  std::string build;  // empty: none
   std::string python_tag;
   std::string abi_tag;
   std::string platform_tag;
