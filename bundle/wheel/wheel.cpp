@@ -8,6 +8,7 @@
 
 #include "bundle/core/text_parts.hpp"
 #include "bundle/core/unicode.hpp"
+#include "bundle/core/wide_digest.hpp"
 #include "bundle/wheel/wheel_record.hpp"
 #include "bundle/wheel/wheel_startup.hpp"
 #include "sealift/bundle/core/error.hpp"
@@ -22,6 +23,14 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{64} << 20;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& why) {
   throw Error(ErrorCode::Format, {.what = "a wheel is not acceptable: " + why, .where = where});
+}
+
+[[noreturn]] void refuse_bytes(const std::string& where, const WheelFile& file, std::string expected, std::string got) {
+  throw Error(ErrorCode::Digest, {.what = "a file of a wheel is not the one that its RECORD lists",
+                                  .where = where + ", " + SafePath::printable(file.member.name),
+                                  .expected = std::move(expected),
+                                  .got = std::move(got),
+                                  .next = "this wheel is damaged at its source; use another build of it"});
 }
 
 bool is_dotted_name(std::string_view text) {
@@ -166,7 +175,7 @@ class Wheel::Parser {
       if (said.sha256 && right_size)
         file.sha256 = *said.sha256;
       else
-        describe(file);
+        describe(file, right_size ? said.wide : std::nullopt);
       if (!places.emplace(file.scheme, composed(file.path)).second)
         refuse("two files have one place: " + SafePath::printable(file.path));
       check_place(file.scheme, file.path, dist_info_, where_);
@@ -182,13 +191,22 @@ class Wheel::Parser {
     leave_out_bytecode();
   }
 
-  // The wheel as a whole has its published digest, so its bytes are what was published, and RECORD is at fault. A row
-  // with the right size and another digest is refused, by whoever hashes the file: that is no tool's known mistake.
-  void describe(WheelFile& file) {
+  // The wheel as a whole has its published digest, so its bytes are what was published, and RECORD is at fault, unless
+  // it has a digest of another kind. A row with the right size and another digest is refused, by whoever hashes the
+  // file: that is no tool's known mistake.
+  void describe(WheelFile& file, const std::optional<Bytes>& wide) {
     Hasher hasher;
-    zip_.extract(file.member, [&](ByteView piece) { hasher.update(piece); });
+    std::optional<WideHasher> wide_hasher;
+    if (wide) wide_hasher.emplace(wide->size());
+    zip_.extract(file.member, [&](ByteView piece) {
+      hasher.update(piece);
+      if (wide_hasher) wide_hasher->update(piece);
+    });
     file.sha256 = hasher.finish();
-    file.misdescribed = true;
+    file.misdescribed = !wide;
+    if (!wide) return;
+    if (const Bytes bytes = wide_hasher->finish(); bytes != *wide)
+      refuse_bytes(where_, file, (wide->size() == kSha384Size ? "sha384 " : "sha512 ") + to_hex(*wide), to_hex(bytes));
   }
 
   // Refuses a .pth file that would run code, unless setuptools is known to write it or somebody allowed these bytes.
@@ -344,11 +362,7 @@ void Wheel::extract(const WheelFile& file, const ByteSink& sink) {
     sink(piece);
   });
   if (const Digest digest = hasher.finish(); digest != file.sha256)
-    throw Error(ErrorCode::Digest, {.what = "a file of a wheel is not the one that its RECORD lists",
-                                    .where = where_ + ", " + SafePath::printable(file.member.name),
-                                    .expected = "sha256 " + file.sha256.hex(),
-                                    .got = "sha256 " + digest.hex(),
-                                    .next = "this wheel is damaged at its source; use another build of it"});
+    refuse_bytes(where_, file, "sha256 " + file.sha256.hex(), "sha256 " + digest.hex());
 }
 
 }  // namespace sealift::bundle

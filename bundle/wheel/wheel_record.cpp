@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/wheel/wheel_record.hpp"
 
+#include <utility>
+
 #include "bundle/core/unicode.hpp"
+#include "bundle/core/wide_digest.hpp"
 #include "sealift/bundle/core/bytes.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -20,7 +23,7 @@ class WheelRecordParser {
       const std::string path = field(), digest = field(), size = field();
       end_row();
       if (path.empty()) continue;
-      const WheelRecordRow row{digest_of(digest), size_of(size)};
+      const WheelRecordRow row{.sha256 = digest_of(digest), .wide = wide_of(digest), .size = size_of(size)};
       if (const auto [known, fresh] = rows.emplace(path, row); !fresh && !(known->second == row)) known->second = {};
       if (rows.size() > max_rows) refuse("it lists more files than the wheel has", path);
     }
@@ -59,6 +62,14 @@ class WheelRecordParser {
     if (text.size() == 64) return Digest::from_hex(case_folded(text));
     const std::optional<Bytes> bytes = from_base64(text, Base64::UrlNoPad);
     return bytes ? Digest::from_bytes(*bytes) : std::nullopt;
+  }
+  static std::optional<Bytes> wide_of(std::string_view text) {
+    const std::size_t size = text.starts_with("sha384=") ? kSha384Size : text.starts_with("sha512=") ? kSha512Size : 0;
+    if (size == 0) return std::nullopt;
+    text.remove_prefix(7);
+    std::optional<Bytes> bytes =
+        text.size() == 2 * size ? from_hex(case_folded(text)) : from_base64(text, Base64::UrlNoPad);
+    return bytes && bytes->size() == size ? std::move(bytes) : std::nullopt;
   }
   static std::optional<std::uint64_t> size_of(std::string_view text) {
     if (text.empty() || text.size() > 15) return std::nullopt;

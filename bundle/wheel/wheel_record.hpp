@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size. A row that says its digest
-// badly is a row without one: pip and uv install such wheels, and whoever reads the file computes it (wheel.cpp).
+// RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size; or sha384=, sha512=. A row that
+// says its digest badly is a row without one: pip and uv install such wheels, and whoever reads the file computes it
+// (wheel.cpp).
 // Source: packaging.python.org, "Recording installed projects".
 #pragma once
 
@@ -11,12 +12,14 @@
 #include <string>
 #include <string_view>
 
+#include "sealift/bundle/core/bytes.hpp"
 #include "sealift/bundle/core/digest.hpp"
 
 namespace sealift::bundle {
 
 struct WheelRecordRow {
   std::optional<Digest> sha256;  // nothing for RECORD itself, another kind of digest, or two rows that differ
+  std::optional<Bytes> wide;     // a SHA-384 or SHA-512 in its place; the length says which
   std::optional<std::uint64_t> size;
 
   bool operator==(const WheelRecordRow&) const = default;

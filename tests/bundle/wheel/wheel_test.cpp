@@ -157,7 +157,7 @@ TEST_CASE("a file that RECORD lacks, or has no SHA-256 of, is described by its b
   const TinyWheel wheels[] = {{.unrecorded = {"demo/__init__.py"}},  // selenium 4.46.0
                               {.record_digests = {{"demo/__init__.py", ""}}},
                               {.record_digests = {{"demo/__init__.py", "md5=abc"}}},
-                              {.record_digests = {{"demo/__init__.py", "sha512=" + std::string(86, 'A')}}},
+                              {.record_digests = {{"demo/__init__.py", "sha512=short"}}},
                               {.record_digests = {{"demo/__init__.py", "sha256=short"}}},
                               {.extra_record = "demo/__init__.py,,\n"},
                               {.unrecorded = {"demo/__init__.py"},
@@ -186,6 +186,28 @@ TEST_CASE("RECORD may write a SHA-256 in digits, as bidict 0.24.0 does, and is h
   CHECK(file(demo.wheel, "demo/__init__.py").sha256 == sha256(as_bytes(bytes)));
   Opened liar = opened({.record_digests = {{"demo/__init__.py", "sha256=" + sha256(as_bytes("other")).hex()}}});
   CHECK_REFUSED(liar.wheel.extract(file(liar.wheel, "demo/__init__.py"), [](ByteView) {}), Digest, "demo/__init__.py");
+}
+
+TEST_CASE("RECORD may have SHA-384 or SHA-512, and is held to it") {
+  // `printf 'ANSWER = 42\n' | openssl dgst -sha384`, -sha512; the base64 of Python's urlsafe_b64encode.
+  const std::string wide384 =
+      "7dbf7e82177291e82660eba437e111f28a314507c94b426357970aad57ee826ac50e3dca2f2868aeedd770d0935feece";
+  const std::string wide512 =
+      "c2d2a2ff5962e4a39f233709a490c92012e59297a6c3fc693eaddcb7dad581d7f7e5b4e7ea5c2fca7fd11edf2d8d8ad78c74fdfd344b5b77"
+      "fd3ce7164f48c0a9";
+  const std::string base384 = "fb9-ghdykegmYOukN-ER8ooxRQfJS0JjV5cKrVfugmrFDj3KLyhoru3XcNCTX-7O",
+                    base512 = "wtKi_1li5KOfIzcJpJDJIBLlkpemw_xpPq3ct9rVgdf35bTn6lwvyn_RHt8tjYrXjHT9_TRLW3f9POcWT0jAqQ";
+  for (const std::string& said : {"sha384=" + wide384, "sha384=" + base384, "sha512=" + wide512, "sha512=" + base512}) {
+    Opened demo = opened({.record_digests = {{"demo/__init__.py", said}}});
+    const WheelFile held = file(demo.wheel, "demo/__init__.py");
+    CHECK_FALSE(held.misdescribed);
+    CHECK(held.sha256 == sha256(as_bytes("ANSWER = 42\n")));
+    std::string other = said;
+    other[20] = other[20] == 'a' ? 'b' : 'a';
+    CHECK_REFUSED(opened({.record_digests = {{"demo/__init__.py", other}}}), Digest, "demo/__init__.py");
+  }
+  Opened mixed = opened({.record_digests = {{"demo/__init__.py", "sha512=" + base384}}});  // no digest of that kind
+  CHECK(file(mixed.wheel, "demo/__init__.py").misdescribed);
 }
 
 TEST_CASE("a start-up file without a row of RECORD is judged by its bytes") {

@@ -23,7 +23,7 @@ struct WheelFile {
   Scheme scheme = Scheme::SitePackages;
   std::string path;  // below the scheme's folder; a SafePath's text
   Digest sha256;
-  // RECORD has no SHA-256 of it (selenium 4.46.0 has files without a row), or another size, as where a build tool
+  // RECORD has no digest of it (selenium 4.46.0 has files without a row), or another size, as where a build tool
   // changed a library after it wrote RECORD (pynvvideocodec 2.0.4): its row counts for nothing, and sha256 is of the
   // bytes that the wheel holds. An installed RECORD is made from these fields, so it is right.
   bool misdescribed = false;
