@@ -227,7 +227,8 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
   refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
   const Interpreter builder = runnable(interpreter, job, uv, scratch.path());
-  PythonMeans means = python_means(job, uv, builder, folder, cache, options.isolation, scratch.path());
+  PythonMeans means =
+      python_means(job, uv, interpreter.version, builder, folder, cache, options.isolation, scratch.path());
   means.tools.index_logins = index_logins(with_inputs(locked_indexes(job.inputs), job));
   settle_torch(job, means, progress);
   lock.indexes = with_inputs(locked_indexes(job.inputs), job);

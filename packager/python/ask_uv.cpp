@@ -105,8 +105,8 @@ class Rounds {
 
 }  // namespace
 
-PythonMeans python_means(const Job& job, const fs::path& uv, const Interpreter& interpreter, const fs::path& folder,
-                         const Cache& cache, Isolation isolation, const fs::path& scratch) {
+PythonMeans python_means(const Job& job, const fs::path& uv, const std::string& carried, const Interpreter& interpreter,
+                         const fs::path& folder, const Cache& cache, Isolation isolation, const fs::path& scratch) {
   GitLogins of_constraints;  // builds take wheels alone, so nobody needs them
   const std::string where = job.file.string() + ", [python]";
   BuildTools tools{.uv = uv,
@@ -118,7 +118,7 @@ PythonMeans python_means(const Job& job, const fs::path& uv, const Interpreter& 
                    .isolation = isolation};
   for (auto& [package, extras] : tools.extras)
     extras.requirements = lines_without_logins(extras.requirements, where, of_constraints);
-  UvPython uv_python(interpreter.executable, scratch / "uv-python");
+  UvPython uv_python(interpreter.executable, carried, scratch / "uv-python");
   uv_python.require_silence(uv, scratch);
   return {.tools = std::move(tools), .uv_python = std::move(uv_python), .folder = folder, .cache = cache};
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "packager/builds/build_order.hpp"
 #include "packager/files/cache.hpp"
@@ -23,10 +24,11 @@ struct PythonMeans {
   Cache cache;
 };
 
-// `scratch` has to outlive the means. Throws CannotCheck where uv would run code of packages.
-PythonMeans python_means(const Job& job, const std::filesystem::path& uv, const Interpreter& interpreter,
-                         const std::filesystem::path& folder, const Cache& cache, Isolation isolation,
-                         const std::filesystem::path& scratch);
+// `carried` is the version of the Python that travels, `interpreter` the one that runs here. `scratch` has to outlive
+// the means. Throws CannotCheck where uv would run code of packages.
+PythonMeans python_means(const Job& job, const std::filesystem::path& uv, const std::string& carried,
+                         const Interpreter& interpreter, const std::filesystem::path& folder, const Cache& cache,
+                         Isolation isolation, const std::filesystem::path& scratch);
 
 struct UvAnswer {
   Resolution resolution;

@@ -58,8 +58,9 @@ std::vector<std::string> released_as_sources(const std::string& pylock, const Jo
     bundle::write_text(asked, name + "\n");
     std::vector<std::string> command = {uv.string(), "pip", "compile", asked.string()};
     for (const std::string& word : index_words(job.inputs)) command.push_back(word);
-    command.insert(command.end(), {"--no-deps", "--only-binary", ":all:", "--prerelease", "disallow",
-                                   "--python-version", job.python, "--python", python.path().string(), "--quiet"});
+    command.insert(command.end(),
+                   {"--no-deps", "--only-binary", ":all:", "--prerelease", "disallow", "--python-version",
+                    python.version(), "--python", python.path().string(), "--quiet"});
     const ProcessResult result = run_uv(command);
     if (result.exit_code == 0 || result.err.find("Wheels are required for `" + name + "`") == std::string::npos)
       continue;  // it has a release with a wheel, which others rule out; or it has pre-releases alone

@@ -106,7 +106,7 @@ std::vector<std::string> target_words(const Job& job, const UvPython& python) {
   const GlibcVersion level = uv_platform(job.target.glibc);
   return {"--directory",       fs::absolute(job.file).parent_path().string(),
           "--python-platform", fmt::format("{}-manylinux_{}_{}", job.target.arch, level.major, level.minor),
-          "--python-version",  job.python,
+          "--python-version",  python.version(),
           "--python",          python.path().string(),
           "--no-header"};
 }

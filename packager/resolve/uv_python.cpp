@@ -3,6 +3,8 @@
 // starts what sys.executable names, so that is the script, too.
 #include "packager/resolve/uv_python.hpp"
 
+#include <utility>
+
 #include "packager/host/uv.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/output_file.hpp"
@@ -27,7 +29,8 @@ constexpr const char* kBackend =
 
 }  // namespace
 
-UvPython::UvPython(const fs::path& python, const fs::path& folder) : path_(fs::absolute(folder) / "python") {
+UvPython::UvPython(const fs::path& python, std::string version, const fs::path& folder)
+    : path_(fs::absolute(folder) / "python"), version_(std::move(version)) {
   fs::create_directories(folder);
   bundle::write_text(path_, "#!/bin/sh\nif [ \"$#\" = 4 ] && [ \"$1 $2 $3\" = '-I -B -c' ]; then\n  exec " +
                                 shell_quoted(python.string()) +

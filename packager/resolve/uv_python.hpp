@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace sealift::packager {
@@ -14,10 +15,12 @@ inline constexpr std::string_view kRunsNothing = "sealift: no code of a package 
 
 class UvPython {
  public:
-  // Writes a program into `folder` that answers as `python`.
-  UvPython(const std::filesystem::path& python, const std::filesystem::path& folder);
+  // Writes a program into `folder` that answers as `python`. `version` is that of the Python that is carried
+  // ("3.11.2"): releases and markers are chosen for it.
+  UvPython(const std::filesystem::path& python, std::string version, const std::filesystem::path& folder);
 
   const std::filesystem::path& path() const { return path_; }
+  const std::string& version() const { return version_; }
 
   // Has uv ask about a project whose build would leave a file behind. Throws CannotCheck unless uv ends with our words
   // and there is no file: another uv may have another way to its Python.
@@ -25,6 +28,7 @@ class UvPython {
 
  private:
   std::filesystem::path path_;
+  std::string version_;
 };
 
 }  // namespace sealift::packager

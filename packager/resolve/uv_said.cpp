@@ -97,6 +97,7 @@ std::string needed_by(const std::string& message, const std::string& name) {
 
 std::vector<std::string> warnings_in(const std::string& message) {
   static constexpr std::string_view kStart = "warning: ", kSkipped = "WARN `";
+  static constexpr std::string_view kOtherPython = "The requested Python version";  // that it runs no other, we know
   std::vector<std::string> warnings;
   const auto add = [&](std::string warning) {
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
@@ -104,7 +105,8 @@ std::vector<std::string> warnings_in(const std::string& message) {
   for (std::size_t begin = 0; begin < message.size();) {
     const std::size_t end = std::min(message.find('\n', begin), message.size());
     const std::string line = message.substr(begin, end - begin);
-    if (line.starts_with(kStart)) add(line.substr(kStart.size()));
+    if (line.starts_with(kStart) && !line.substr(kStart.size()).starts_with(kOtherPython))
+      add(line.substr(kStart.size()));
     if (const std::size_t close = line.find('`', kSkipped.size());
         line.starts_with(kSkipped) && close != line.npos && line.substr(0, close).find("==") != line.npos)
       add(line.substr(kSkipped.size(), close - kSkipped.size()) + " was skipped, since it" + line.substr(close + 1));

@@ -49,7 +49,7 @@ def run(command, log, limit, **more):
 
 def ask_uv(uv, requirements, work, limit):
     (work / "in.txt").write_text("\n".join(requirements) + "\n")
-    command = [uv, "pip", "compile", "in.txt", "--python", PYTHON, "--python-version", "3.11", "--python-platform",
+    command = [uv, "pip", "compile", "in.txt", "--python", PYTHON, "--python-platform",
                f"x86_64-manylinux_{GLIBC.replace('.', '_')}", "--format", "pylock.toml", "-o", "pylock.peer.toml",
                "--no-config", "--quiet"]
     held = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", str(work),

@@ -125,6 +125,21 @@ TEST_CASE("the newest release is locked though something that it needs has no wh
   }
 }
 
+TEST_CASE("releases and markers are chosen for the third number of the carried Python, too") {
+  if (Shelf::is_left_out()) return;
+  const Shelf of_version;
+  const std::string carried = of_version.yard.tools.python_version;  // "3.11.2"
+  Shelf shelf;
+  shelf.wheel("top", "1.0");
+  shelf.wheel("top", "2.0",
+              "Requires-Python: >=" + carried + "\nRequires-Dist: new; python_full_version >= '" + carried +
+                  "'\nRequires-Dist: old; python_full_version < '" + carried + "'\n");
+  shelf.wheel("top", "3.0", "Requires-Python: >" + carried + "\n");
+  shelf.wheel("new", "1.0");
+  shelf.wheel("old", "1.0");
+  CHECK(shelf.lock("\"top\"") == Locked{"new==1.0", "top==2.0"});
+}
+
 TEST_CASE("a release is not passed over because it comes as source itself, nor for a pre-release with a wheel") {
   if (Shelf::is_left_out()) return;
   Shelf shelf;

@@ -37,7 +37,7 @@ void write_script(const std::filesystem::path& path, const std::string& text) {
 UvPython python_beside(const std::filesystem::path& uv, const std::filesystem::path& python = "/python") {
   const std::filesystem::path folder = uv.parent_path() / "uv-python";
   std::filesystem::remove_all(folder);
-  return UvPython(python, folder);
+  return UvPython(python, "3.11.2", folder);
 }
 
 Resolution resolve(const Job& job, const std::filesystem::path& uv, const std::filesystem::path& folder,
@@ -70,7 +70,7 @@ TEST_CASE("uv is asked for the target, relative to the job file, with a Python t
   Job job = small_job();
   CHECK(resolve(job, dir / "uv", dir / "out").pylock == "answer\n");
   const std::string asked = read_file(dir / "asked");
-  CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11") != asked.npos);
+  CHECK(asked.find("--python-platform x86_64-manylinux_2_36 --python-version 3.11.2 ") != asked.npos);
   CHECK(asked.find("--directory " + std::filesystem::current_path().string()) != asked.npos);
   CHECK(asked.find(" --python " + (dir / "uv-python/python").string() + " ") != asked.npos);
   CHECK(asked.find(" --no-build-isolation") != asked.npos);
@@ -169,6 +169,12 @@ TEST_CASE("what uv warns of is kept") {
                     "  warning: of a build\nwarning: The package `b==2` does not have an extra named `c`") ==
         std::vector<std::string>{"`a==1` is yanked (reason: \"bad\")",
                                  "The package `b==2` does not have an extra named `c`"});
+}
+
+TEST_CASE("that uv runs another Python than the carried one is no warning") {
+  CHECK(warnings_in("warning: The requested Python version 3.11.9 is not available; 3.11.2 will be used to build "
+                    "dependencies instead.\n")
+            .empty());
 }
 
 TEST_CASE("every package without a wheel is listed, though uv names one at a time") {
