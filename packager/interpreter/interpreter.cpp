@@ -27,7 +27,7 @@ minor = '%d.%d' % sys.version_info[:2]
 print(json.dumps({
     'executable': os.path.realpath(getattr(sys, '_base_executable', None) or sys.executable),
     'implementation': sys.implementation.name, 'version': '%d.%d.%d' % sys.version_info[:3], 'minor': minor,
-    'virtual': sys.prefix != sys.base_prefix, 'prefix': sys.base_prefix,
+    'threaded': bool(sysconfig.get_config_var('Py_GIL_DISABLED')), 'virtual': sys.prefix != sys.base_prefix, 'prefix': sys.base_prefix,
     'stdlib': paths['stdlib'], 'platstdlib': paths['platstdlib'], 'headers': paths['include'],
     'pyconfig': os.path.join(sys.base_prefix, 'include', multiarch, 'python' + minor, 'pyconfig.h') if multiarch else '',
     'wheels': sysconfig.get_config_var('WHEEL_PKG_DIR') or '', 'builtin': sys.builtin_module_names, 'sites': site.getsitepackages()}))
@@ -105,6 +105,13 @@ Interpreter ask(const fs::path& executable, bool again = false) {
                     .minor = object.string("minor"),
                     .prefix = object.string("prefix"),
                     .stdlib = object.string("stdlib")};
+  if (object.boolean("threaded"))
+    throw Error(ErrorCode::Platform,
+                {.what = "a free-threaded interpreter cannot be carried: its packages are those of another ABI",
+                 .where = executable.string(),
+                 .expected = "CPython " + found.minor + " with its lock",
+                 .got = "CPython " + found.minor + "t",
+                 .next = "name another one in [python]: interpreter = \"/…/bin/python" + found.minor + "\""});
   if (object.string("implementation") != "cpython" || object.string("platstdlib") != found.stdlib)
     throw Error(ErrorCode::Platform, {.what = "this interpreter cannot be carried",
                                       .where = executable.string(),

@@ -240,6 +240,17 @@ TEST_CASE("an interpreter that is missing or of another version is refused") {
   CHECK_REFUSED(find_interpreter(choice, "/no/uv", dir.path()), Platform, "3.12");
 }
 
+TEST_CASE("a free-threaded interpreter is refused, since its packages are those of another ABI") {
+  if (no_distribution()) return;
+  const TempDir dir;
+  write_file(dir / "python3.11",
+             "#!/bin/sh\nexec " + kDistribution.string() +
+                 " -I -c 'import sys, sysconfig; sysconfig.get_config_vars()[\"Py_GIL_DISABLED\"] = 1; "
+                 "exec(sys.argv[1])' \"$3\"\n");
+  fs::permissions(dir / "python3.11", fs::perms(0755));
+  CHECK_REFUSED(find_interpreter(choice_of(dir / "python3.11"), "/no/uv", dir.path()), Platform, "another ABI");
+}
+
 TEST_CASE("links that leave the standard library become files or nothing") {
   if (no_distribution()) return;
   const TempDir dir, scratch, target;
