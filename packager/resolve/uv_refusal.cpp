@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "packager/tables/toml_file.hpp"
+
 namespace sealift::packager {
 
 namespace {
@@ -78,6 +80,16 @@ std::string backend_in(std::string_view said) {
   return {};
 }
 
+// "other @ https://…" of "was included as a URL dependency. … Consider adding `other @ https://…` to your …": uv takes
+// an address from whoever asks, and not from a package of an index.
+std::string address_in(std::string_view said) {
+  static constexpr std::string_view kCause = "was included as a URL dependency", kRemedy = "Consider adding `";
+  const std::size_t cause = said.find(kCause), at = said.find(kRemedy, std::min(cause, said.size()));
+  if (cause == said.npos || at == said.npos) return {};
+  const std::string_view rest = said.substr(at + kRemedy.size());
+  return std::string(rest.substr(0, rest.find('`')));
+}
+
 }  // namespace
 
 UvRefusal refusal_of(std::string_view said) {
@@ -88,6 +100,10 @@ UvRefusal refusal_of(std::string_view said) {
             "builds for one CUDA have an index of their own, in the job file:\n            [python]\n            "
             "torch_backend = \"" +
                 backend + "\"\n            and torch_index beside it, where a mirror has those indexes"};
+  if (const std::string address = address_in(said); !address.empty())
+    return {ErrorCode::Usage, "a package requires another one by its address, which the job does not name",
+            "if it may come from there, say so in the job file:\n            [python]\n            constraints = [" +
+                toml_quoted(address) + "]"};
   if (row != kRows.end()) return {row->code, row->what, row->next};
   return {ErrorCode::Io, "uv could not resolve the requirements", "uv's own words above say why"};
 }

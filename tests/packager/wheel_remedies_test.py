@@ -107,5 +107,11 @@ def main(work):
     follow("shared", ["host", "plug", "engine"], "into the package of another one", ["rules"], {"rules": wheels})
 
 
+    # An address that a package of an index names is fetched only where the job says so, too, as with uv.
+    make_wheel(work / "elsewhere", "other")
+    make_wheel(index, "addressed", requires=[f"other @ {(work / 'elsewhere/other-1.0-py3-none-any.whl').as_uri()}"])
+    follow("address", ["addressed"], "by its address", ["constraints"], {"constraints": ["addressed-1.0", "other-1.0"]})
+
+
 with tempfile.TemporaryDirectory() as folder:
     main(pathlib.Path(folder).resolve())
