@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "packager/builds/rust_tools.hpp"
+
 namespace sealift::packager {
 
 namespace {
@@ -66,6 +68,9 @@ std::string build_remedy(const std::string& package, const std::string& log) {
   if (says(log, {"CUDA_HOME", "nvcc: not found", "nvcc was not found", "'nvcc'", "bin/nvcc"}))
     return extra(package, "\"torch==…\", \"cuda-toolkit[nvcc,cudart,cccl,crt]==13.0.*\", \"nvidia-nvvm==13.0.*\"") +
            "\n            with the CUDA of the torch that the bundle carries; CUDA_HOME is then that toolkit";
+  if (says(log, {"crates.io index", "index.crates.io"}))
+    return "its build wants to download crates, and builds have no network: require a version that has a wheel, or "
+           "name a folder with its source, in which `cargo vendor` has put them and .cargo/config.toml says so";
   if (says(log, {"name resolution", "Name or service not known", "Network is unreachable", "urlopen error"}))
     return "its build wants to download something, and builds have no network: require a version that has a wheel";
   if (says(log, {"Python.h: No such file"}))
@@ -80,9 +85,8 @@ std::string build_remedy(const std::string& package, const std::string& log) {
     return extra(package, "\"cmake\", \"ninja\"");
   if (says(log,
            {"cargo: not found", "No such file or directory: 'cargo'", "rustc: not found", "can't find Rust compiler"}))
-    return "install Rust for the whole system (Debian: apt install cargo): a build sees no home, so not what rustup "
-           "put "
-           "there; or require a version that has a wheel";
+    return "install Rust, by rustup or for the whole system (Debian: apt install cargo): a build looks for cargo in " +
+           rust_programs().string() + ", /usr/local/bin and /usr/bin; or require a version that has a wheel";
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "packager/builds/build_project.hpp"
 #include "packager/builds/build_step.hpp"
 #include "packager/builds/cuda_toolkit.hpp"
+#include "packager/builds/rust_tools.hpp"
 #include "packager/host/process.hpp"
 #include "packager/resolve/metadata_headers.hpp"
 #include "packager/resolve/requirement_hashes.hpp"
@@ -116,11 +117,26 @@ class Build {
     environment_.install(environment_.pinned(wanted));
   }
 
+  std::string path() const {
+    std::string path = (environment_.folder() / "bin").string() + ":";
+    if (const fs::path toolkit = cuda_toolkit(environment_.site_packages()); !toolkit.empty())
+      path += (toolkit / "bin").string() + ":";
+    if (rust_) path += rust_->programs.string() + ":";
+    return path + kSystemPath;
+  }
+
+  std::vector<fs::path> readable() const {
+    std::vector<fs::path> folders = with_python(tools_, {environment_.folder()});
+    if (rust_) folders.push_back(rust_->programs);
+    if (rust_ && !rust_->toolchains.empty()) folders.push_back(rust_->toolchains);
+    return folders;
+  }
+
   // Without the user's settings: only what is named here can affect the wheel.
   std::map<std::string, std::string> variables() const {
     const std::string here = place_.string(), map = "-ffile-prefix-map=" + here + "=.";
     std::map<std::string, std::string> variables = {
-        {"PATH", here + "/environment/bin:" + kSystemPath},
+        {"PATH", path()},
         {"HOME", here + "/home"},
         {"TMPDIR", here + "/tmp"},
         {"VIRTUAL_ENV", here + "/environment"},
@@ -134,10 +150,9 @@ class Build {
     std::error_code error;
     if (!order_.scm_version.empty() && !fs::exists(fs::symlink_status(place_ / "source/.git", error)))
       variables["SETUPTOOLS_SCM_PRETEND_VERSION"] = order_.scm_version;
-    if (const fs::path toolkit = cuda_toolkit(environment_.site_packages()); !toolkit.empty()) {
+    if (const fs::path toolkit = cuda_toolkit(environment_.site_packages()); !toolkit.empty())
       variables["CUDA_HOME"] = toolkit.string();
-      variables["PATH"] = here + "/environment/bin:" + toolkit.string() + "/bin:" + kSystemPath;
-    }
+    if (rust_ && !rust_->toolchains.empty()) variables["RUSTUP_HOME"] = rust_->toolchains.string();
     for (const auto& [name, value] : order_.extras.variables) add_variable(variables, name, value);
     return variables;
   }
@@ -166,7 +181,7 @@ class Build {
     const ProcessResult result =
         run_step(tools_, {.command = words,
                           .environment = variables(),
-                          .readable = with_python(tools_, {environment_.folder()}),
+                          .readable = readable(),
                           .writable = {place_ / "source", place_ / "wheel", place_ / "home", place_ / "tmp"},
                           .folder = project_of(order_, place_),
                           .watch = watch_of(order_, tools_, step_of(name))});
@@ -190,6 +205,7 @@ class Build {
   fs::path place_;
   BuildEnvironment environment_;
   BuildSystem system_;
+  std::optional<RustTools> rust_ = find_rust();
 };
 
 std::string first_line_said_by(const std::vector<std::string>& command) {

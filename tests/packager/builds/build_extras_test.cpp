@@ -103,7 +103,8 @@ TEST_CASE("what to do about a failed build fits the end of its log") {
   says("FileNotFoundError: [Errno 2] No such file or directory: 'cmake'", "\"cmake\", \"ninja\"");
   says("LookupError: setuptools-scm was unable to detect version for /x",
        "[python.extra_build_variables.demo]\n            SETUPTOOLS_SCM_PRETEND_VERSION_FOR_DEMO = \"1.0\"");
-  says("FileNotFoundError: [Errno 2] No such file or directory: 'cargo'", "a build sees no home");
+  says("FileNotFoundError: [Errno 2] No such file or directory: 'cargo'", "/.cargo/bin, /usr/local/bin and /usr/bin");
+  says("    Updating crates.io index\nwarning: spurious network error (3 tries remaining)", "cargo vendor");
   CHECK(build_remedy("demo", "something else").empty());
   CHECK(build_remedy("demo", "No module named 'evil\"] rm'").empty());
 }

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "packager/host/process.hpp"
 #include "packager/lock/lock.hpp"
@@ -24,6 +26,25 @@ using sealift::test::write_file;
 using sealift::test::Yard;
 namespace fs = std::filesystem;
 
+namespace {
+
+// The packer's home, until the end of a test.
+class OtherHome {
+ public:
+  explicit OtherHome(const fs::path& home) {
+    if (const char* before = std::getenv("HOME")) before_ = before;
+    ::setenv("HOME", home.c_str(), 1);
+  }
+  OtherHome(const OtherHome&) = delete;
+  OtherHome& operator=(const OtherHome&) = delete;
+  ~OtherHome() { before_ ? ::setenv("HOME", before_->c_str(), 1) : ::unsetenv("HOME"); }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
 TEST_CASE("a build sees no key, variable, cache, home, process or network of the packer's, and writes none of it") {
   if (no_tools()) return;
   Yard yard;
@@ -31,6 +52,7 @@ TEST_CASE("a build sees no key, variable, cache, home, process or network of the
   write_file(key, "secret");
   write_file(wheel, "a wheel of somebody else");
   for (const char* name : {"SEALIFT_PASSPHRASE", "HF_TOKEN", "UV_INDEX_MINE_PASSWORD"}) ::setenv(name, "secret", 1);
+  const OtherHome without_rust(yard.dir / "packer");
   const std::string outside =
       "OUTSIDE = [" + (("\"" + key.string()) + "\", \"" + wheel.string() + "\", \"/root\", \"/home\", \"/run\", ") +
       "\"/etc/shadow\", \"/sys\", \"" + (yard.dir / "job.toml").string() +
@@ -67,6 +89,30 @@ with open("/proc/net/dev", "rb") as devices:
   CHECK(read_file(yard.cache.path(built.wheels[0].sha256)).find("demo/net.txtlo") != std::string::npos);
   CHECK(read_file(key) == "secret");
   CHECK(read_file(wheel) == "a wheel of somebody else");
+}
+
+TEST_CASE("a build finds the cargo that rustup has put into a home, and nothing else of that home") {
+  if (no_tools()) return;
+  Yard yard;
+  const fs::path home = yard.dir / "packer";
+  write_file(home / ".cargo/bin/cargo", "#!/bin/sh\ncat \"$RUSTUP_HOME/toolchains/it\"\n");
+  fs::permissions(home / ".cargo/bin/cargo", fs::perms(0755));
+  write_file(home / ".cargo/credentials.toml", "secret");
+  write_file(home / ".rustup/toolchains/it", "cargo of a home");
+  write_file(home / "notes", "secret");
+  const OtherHome of_packer(home);
+  const BuiltWheels built = yard.build({yard.sdist("HOME = '" + home.string() + "'\n" + R"(
+import os, subprocess
+FILES["demo/cargo.txt"] = subprocess.run(["cargo"], check=True, capture_output=True).stdout
+assert sorted(os.listdir(HOME)) == [".cargo", ".rustup"] and os.listdir(HOME + "/.cargo") == ["bin"]
+try:
+    open(HOME + "/.cargo/bin/cargo", "a").close()
+    raise SystemExit("it can be written")
+except OSError:
+    pass
+)")});
+  REQUIRE(built.wheels.size() == 1);
+  CHECK(read_file(yard.cache.path(built.wheels[0].sha256)).find("cargo of a home") != std::string::npos);
 }
 
 TEST_CASE("where the sandbox would leave a network nothing is built, but for who says --unsandboxed-builds") {
