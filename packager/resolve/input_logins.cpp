@@ -2,6 +2,9 @@
 // Lines, files and projects; see input_logins.hpp.
 #include "packager/resolve/input_logins.hpp"
 
+#include <algorithm>
+
+#include "bundle/core/text_parts.hpp"
 #include "packager/host/http_logins.hpp"
 #include "packager/resolve/requirement_hashes.hpp"
 #include "sealift/bundle/core/error.hpp"
@@ -25,11 +28,26 @@ std::string as_absolute(const fs::path& file, const std::string& named) {
   return named.find("://") == named.npos ? fs::absolute(file.parent_path() / named).lexically_normal().string() : named;
 }
 
+// "NAME[extra] @ git+https://…" of "git+https://…#egg=NAME[extra]", as pip's files have it. uv takes that too, but goes
+// by the project's table then, also where a wheel of it was seen to require something else.
+std::string with_name(const std::string& line) {
+  const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+  const std::size_t hash = line.find('#');
+  if (!line.starts_with("git+") || hash >= end) return line;
+  std::string name, fragment;
+  for (const std::string_view part : bundle::split(std::string_view(line).substr(hash + 1, end - hash - 1), '&'))
+    if (part.starts_with("egg="))
+      name = part.substr(4);
+    else
+      fragment += (fragment.empty() ? "#" : "&") + std::string(part);
+  return name.empty() ? line : name + " @ " + line.substr(0, hash) + fragment + line.substr(end);
+}
+
 // Without the "-e" that pip takes before a repository, and uv refuses: what is installed is a wheel in any case.
-std::string not_editable(const std::string& line) {
+std::string as_requirement(const std::string& line) {
   for (const std::string option : {"-e", "--editable"})
-    if (const std::string source = option_value(line, option); source.starts_with("git+")) return source;
-  return line;
+    if (const std::string source = option_value(line, option); source.starts_with("git+")) return with_name(source);
+  return with_name(line);
 }
 
 // Copies of a file and of all that it includes; uv takes other relative paths in them from the job's folder.
@@ -45,7 +63,7 @@ class Copies {
     const int number = count_;
     std::string text;
     for (const std::string& line : requirement_lines(bundle::read_text(file, kMostText))) {
-      const std::string kept = logins_.take(not_editable(line), file.string());
+      const std::string kept = logins_.take(as_requirement(line), file.string());
       clean = clean && kept == line;
       text += with_copies(kept, file, depth, clean) + "\n";
     }
@@ -77,7 +95,7 @@ class Copies {
 std::vector<std::string> lines_without_logins(const std::vector<std::string>& lines, const std::string& where,
                                               GitLogins& logins) {
   std::vector<std::string> out;
-  for (const std::string& line : lines) out.push_back(logins.take(not_editable(line), where));
+  for (const std::string& line : lines) out.push_back(logins.take(as_requirement(line), where));
   return out;
 }
 

@@ -144,6 +144,19 @@ std::optional<LockedWheel> best_wheel(const Package& package, std::string_view p
   return best ? std::optional(std::move(best->second)) : std::nullopt;
 }
 
+// The address of a package that lies beside the lock, as PDM writes it for files; no index has that one. Empty for
+// others.
+std::string local_file_of(const Package& package, std::string_view python, const bundle::Target& target) {
+  const auto is_local = [](const std::string& url) { return url.starts_with("file:"); };
+  if (package.wheels.empty()) return is_local(package.source.url) ? package.source.url : "";
+  if (!std::all_of(package.wheels.begin(), package.wheels.end(),
+                   [&](const PackageFile& wheel) { return is_local(wheel.url); }))
+    return {};
+  bool forbidden = false;
+  const std::optional<LockedWheel> best = best_wheel(package, python, target, nullptr, forbidden);
+  return best ? best->url : is_local(package.source.url) ? package.source.url : "";
+}
+
 // For the message: a wheel that only its glibc keeps from fitting.
 std::string too_new(const Package& package, std::string_view python, const bundle::Target& target) {
   for (const PackageFile& file : package.wheels)
@@ -267,8 +280,8 @@ PythonChoice choose_packages(std::string_view pylock, const fs::path& where, std
   return choice;
 }
 
-std::vector<std::string> pylock_as_requirements(std::string_view pylock, const fs::path& where,
-                                                const std::vector<std::string>& extras,
+std::vector<std::string> pylock_as_requirements(std::string_view pylock, const fs::path& where, std::string_view python,
+                                                const bundle::Target& target, const std::vector<std::string>& extras,
                                                 const std::vector<std::string>& groups) {
   const TomlValue document = parse_pylock(pylock);
   TomlTable root(document, "pylock.toml", ErrorCode::Format);
@@ -289,6 +302,8 @@ std::vector<std::string> pylock_as_requirements(std::string_view pylock, const f
     else if (table.has("archive"))
       line += " @ " + (package.has_source ? source.url : package.wheels.back().url) +
               (source.subdirectory.empty() ? "" : "#subdirectory=" + source.subdirectory);
+    else if (const std::string local = local_file_of(package, python, target); !local.empty())
+      line += " @ " + local;
     else if (!source.version.empty())
       line += "==" + source.version;
     else

@@ -41,9 +41,11 @@ PythonChoice choose_packages(std::string_view pylock, const std::filesystem::pat
                              const bundle::Target& target, const RequirementHashes& allowed = {});
 
 // A pylock for several machines as lines of a requirements file, each with version, marker and hashes: uv evaluates
-// markers there, but cannot resolve from a pylock, and knows no groups. Those that the lock takes by default count, and
+// markers there, but cannot resolve from a pylock, and knows no groups. Of files that lie beside the lock, which no
+// index has, the best wheel for `python` and `target` is named. Those that the lock takes by default count, and
 // `groups` and `extras`; throws Usage for one that the lock does not have.
 std::vector<std::string> pylock_as_requirements(std::string_view pylock, const std::filesystem::path& where,
+                                                std::string_view python, const bundle::Target& target,
                                                 const std::vector<std::string>& extras = {},
                                                 const std::vector<std::string>& groups = {});
 

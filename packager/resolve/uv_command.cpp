@@ -48,8 +48,8 @@ void replace_file(const fs::path& path, const std::vector<std::string>& lines) {
 void write_locked(const Job& job, const fs::path& uv, const fs::path& file, GitLogins& logins) {
   const fs::path& lock = *job.inputs.lock_file;
   if (!job.inputs.is_uv_lock()) {
-    const auto lines = pylock_as_requirements(bundle::read_text(lock, kMaxLock), lock.parent_path(), job.inputs.extras,
-                                              job.inputs.groups);
+    const auto lines = pylock_as_requirements(bundle::read_text(lock, kMaxLock), lock.parent_path(), job.python,
+                                              job.target, job.inputs.extras, job.inputs.groups);
     replace_file(file, lines_without_logins(lines, lock.string(), logins));
     return;
   }

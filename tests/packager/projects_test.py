@@ -147,6 +147,15 @@ def main(work):
     (work / "pylock/pylock.toml").write_text(text)
     expect("pylock", 'lock_file = "pylock.toml"', "wanted-1.0")
     expect("pylock", 'lock_file = "pylock.toml"\ngroups = ["dev"]', "wanted-1.0", "other-1.0")
+    for name in ("wanted", "other"):  # beside the lock, and in no index under these names
+        make_wheel(work / "pylock/w", f"{name}-here")
+    here = text
+    for name in ("wanted", "other"):
+        path = f"w/{name}_here-1.0-py3-none-any.whl"
+        here = here.replace(f'name = "{name}"', f'name = "{name}-here"')
+        here = re.sub(f'url = ".*/{name}-1.0-py3-none-any.whl"\nhashes = {{ sha256 = ".*" }}', f'path = "{path}"\nhashes = {{ sha256 = "{sha256(work / "pylock" / path)}" }}', here)
+    (work / "pylock/pylock.toml").write_text(here)
+    expect("pylock", 'lock_file = "pylock.toml"\ngroups = ["dev"]', "wanted_here-1.0", "other_here-1.0")
     (work / "pylock/pylock.toml").write_text(text.replace('"default\\', '"no\\').replace('"default"', '"none"'))
     empty = lock("pylock", 'lock_file = "pylock.toml"')
     if empty.returncode != 2 or "no package of the lock" not in empty.stderr:
@@ -178,7 +187,7 @@ def main(work):
     expect("conflict", 'lock_file = "uv.lock"\nextras = ["gpu"]', "torch-2.0+cu126")
 
     # Repositories as pip's files have them.
-    project(work / "eggs/repo", "eggpkg", "", '[project]\nname = "eggpkg"\nversion = "1.0"\n[project.optional-dependencies]\nfast = ["wanted"]\n' + BUILD_SYSTEM)
+    project(work / "eggs/repo", "eggpkg", 'other\nProvides-Extra: fast\nwanted; extra == "fast"', '[project]\nname = "eggpkg"\nversion = "1.0"\n[project.optional-dependencies]\nfast = ["wanted"]\n' + BUILD_SYSTEM)
     git = lambda *words: subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t.invalid", "-C", str(work / "eggs/repo"), *words],
                                         check=True, capture_output=True)
     git("init", "--quiet")
@@ -188,7 +197,8 @@ def main(work):
     for line in (f"-e git+file://{work}/eggs/repo@v1#egg=eggpkg[fast]", f"--editable=git+file://{work}/eggs/repo@v1#egg=eggpkg[fast]",
                  f"git+file://{work}/eggs/repo@v1#egg=eggpkg[fast]"):
         (work / "eggs/all.txt").write_text(line + "\n")
-        expect("eggs", 'requirements_file = "all.txt"', "eggpkg-1.0", "wanted-1.0")
+        # Its wheel requires one more than its table says.
+        expect("eggs", 'requirements_file = "all.txt"', "eggpkg-1.0", "wanted-1.0", "other-1.0")
 
     # A repository with a file that Git LFS has, fetched from the server that the repository names.
     if shutil.which("git-lfs"):

@@ -208,14 +208,31 @@ TEST_CASE("a pylock for several machines becomes requirements that keep version,
           "[[packages]]\nname = \"mine\"\ndirectory = { path = \"../mine\" }\n"
           "[[packages]]\nname = \"repo\"\nvcs = { type = \"git\", url = \"https://example.invalid/r\", commit-id = \"" +
           std::string(40, 'c') + "\" }\n"),
-      "/lock");
+      "/lock", "3.11", kTarget);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] ==
         "demo==1.0 ; sys_platform == 'linux' --hash=sha256:" + kDigest + " --hash=sha256:" + std::string(64, 'b'));
   CHECK(lines[1] == "mine @ file:///mine");
   CHECK(lines[2] == "repo @ git+https://example.invalid/r@" + std::string(40, 'c'));
-  CHECK_REFUSED(pylock_as_requirements(pylock("[[packages]]\nname = \"demo\"\n"), "/"), Format, "no version");
-  CHECK_REFUSED(pylock_as_requirements(pylock(package("demo\\n--index-url x", sdist())), "/"), Format, "line break");
+  CHECK_REFUSED(pylock_as_requirements(pylock("[[packages]]\nname = \"demo\"\n"), "/", "3.11", kTarget), Format,
+                "no version");
+  CHECK_REFUSED(pylock_as_requirements(pylock(package("demo\\n--index-url x", sdist())), "/", "3.11", kTarget), Format,
+                "line break");
+}
+
+TEST_CASE("a file that lies beside a pylock is asked for by its path, and the one for the target") {
+  const auto here = [](const std::string& file) {
+    return "{ path = \"w/" + file + "\", hashes = { sha256 = \"" + kDigest + "\" } }";
+  };
+  const auto line = [&](const std::string& files) {
+    return pylock_as_requirements(pylock(package("demo", files)), "/lock", "3.11", kTarget).at(0);
+  };
+  const std::string hash = " --hash=sha256:" + kDigest, any = here("demo-1.0-py3-none-any.whl");
+  CHECK(line("wheels = [" + here("demo-1.0-cp311-cp311-win_amd64.whl") + ", " + any + "]") ==
+        "demo @ file:///lock/w/demo-1.0-py3-none-any.whl" + hash + hash);
+  CHECK(line("sdist = " + here("demo-1.0.tar.gz")) == "demo @ file:///lock/w/demo-1.0.tar.gz" + hash);
+  CHECK(line("wheels = [" + here("demo-1.0-cp311-cp311-win_amd64.whl") + "]") == "demo==1.0" + hash);
+  CHECK(line("wheels = [" + any + ", " + wheel("demo-1.0-py3-none-any.whl") + "]") == "demo==1.0" + hash + hash);
 }
 
 TEST_CASE("of a pylock's groups and extras those count that it takes by default or that the job names") {
@@ -223,7 +240,8 @@ TEST_CASE("of a pylock's groups and extras those count that it takes by default 
   const std::string head = "extras = [\"Fast_Path\"]\ndependency-groups = [\"dev\"]\ndefault-groups = [\"default\"]\n";
   const auto line = [&](const std::string& marker, const std::vector<std::string>& extras = {},
                         const std::vector<std::string>& groups = {}) {
-    const std::string text = pylock_as_requirements(pylock(head + with(marker)), "/", extras, groups).at(0);
+    const std::string text =
+        pylock_as_requirements(pylock(head + with(marker)), "/", "3.11", kTarget, extras, groups).at(0);
     return text.substr(0, text.find(" --hash"));
   };
   const std::string yes = "demo==1.0 ; python_version >= '0'", no = "demo==1.0 ; python_version < '0'";
