@@ -434,6 +434,15 @@ TEST_CASE("a server that wants a login is told from one that is not reached, and
   CHECK(closed_server("error: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: tcp connect error").empty());
 }
 
+TEST_CASE("an address that a package names is told with the constraint that allows it") {
+  const UvRefusal refused = refusal_of(  // as uv 0.13 says it
+      "error: Failed to resolve dependencies for package `urldep==1.0`\n  cause: Package `other` was included as a URL "
+      "dependency. URL dependencies must be expressed as direct requirements or constraints. Consider adding `other @ "
+      "https://h.invalid/a \"b\".whl` to your dependencies or constraints file.\n");
+  CHECK(refused.code == bundle::ErrorCode::Usage);
+  CHECK(refused.next.find("constraints = [\"other @ https://h.invalid/a \\\"b\\\".whl\"]") != std::string::npos);
+}
+
 TEST_CASE("a build for one CUDA that no index has is told to have an index of its own") {
   const auto told = [](const std::string& version) {
     return refusal_of(
