@@ -63,8 +63,11 @@ TreeTar write_tree_tar(const Tree& tree, const fs::path& path) {
   for (const auto& [name, item] : tree) {
     const bundle::SafePath safe = bundle::SafePath::parse(name, path.string());
     if (item.link && !bundle::link_stays_inside(safe, item.text))
-      throw Error(ErrorCode::Format,
-                  {.what = "a link leaves the tree that is packed", .where = name, .got = item.text});
+      throw Error(ErrorCode::Format, {.what = "a link leaves the tree that is packed",
+                                      .where = name,
+                                      .expected = "links to what lies in the same tree",
+                                      .got = item.text,
+                                      .next = "put what it leads to in its place (cp -rL), or remove the link"});
     for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
       members.emplace(name.substr(0, slash), nullptr);
     members[name] = &item;

@@ -192,6 +192,10 @@ FILES = {os.path.join(at, name)[2:]: open(os.path.join(at, name), "rb").read()
     fs::create_directory_symlink("../../../mono", source.folder / "demo/up");
   }
   CHECK_REFUSED(yard.build({source}), Format, "a link leaves the tree");
+  const fs::path link = source.folder / "demo/up";
+  fs::remove(link);  // as the refusal says
+  write_file(link, "what it led to");
+  CHECK(yard.text_of(yard.build({source}).wheels.at(0), "demo/up") == "what it led to");
 }
 
 TEST_CASE("a password in a repository's address is no argument of git, and its server alone gets it") {
