@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# What a refused wheel's message tells people to write into their job, followed word for word: each way ends in a lock.
+# What a refused wheel's message tells people to write into their job, followed word for word: each way ends in a lock,
+# and the printed rules and address together end in an installation.
 # With the real uv and a folder of wheels; skipped (77) where uv or python3.11 is not.
 #   wheel_remedies_test.py BIN UV
 import base64
@@ -76,6 +77,7 @@ def main(work):
             if got != sorted(wheels[kind]):
                 sys.exit(f"failed: {case}, after\n{text}\n{got}")
             print(f"{case}: {text.strip()}")
+        return "\n".join(found.values())
 
     both = ["constraints", "excludes"]
     entry = {"pointless-2.0.dist-info/entry_points.txt": "[console_scripts]\nrun = pointless main\n"}
@@ -93,24 +95,44 @@ def main(work):
     follow("placer", ["top-placer"], "elsewhere/readme.txt", ["excludes"], {"excludes": ["top_placer-1.0"]})
 
     make_wheel(index, "starter", files={"starter.pth": "import sys; sys.flags\n"})
-    follow("starter", ["starter"], "when Python starts", ["rules"], {"rules": ["starter-1.0"]})
+    allowed = follow("starter", ["starter"], "when Python starts", ["rules"], {"rules": ["starter-1.0"]})
 
     make_wheel(index, "one", files={"both/__init__.py": "1"})
     make_wheel(index, "two", files={"both/__init__.py": "2"})
-    follow("owner", ["one", "two"], "both/__init__.py", ["rules"], {"rules": ["one-1.0", "two-1.0"]})
+    allowed += follow("owner", ["one", "two"], "both/__init__.py", ["rules"], {"rules": ["one-1.0", "two-1.0"]})
 
     # Two guests in one package, one of them with a library where ld.so looks for the host's: a rule for each.
     make_wheel(index, "host", files={"hostpkg/__init__.py": "1", "hostpkg/lib/libhost.so": "1"})
     make_wheel(index, "plug", files={"hostpkg/plugins/extra.py": "2"})
     make_wheel(index, "engine", files={"hostpkg/lib/libengine.so": "3"}, requires=["host"])
     wheels = ["host-1.0", "plug-1.0", "engine-1.0"]
-    follow("shared", ["host", "plug", "engine"], "into the package of another one", ["rules"], {"rules": wheels})
+    allowed += follow("shared", ["host", "plug", "engine"], "into the package of another one", ["rules"], {"rules": wheels})
 
 
     # An address that a package of an index names is fetched only where the job says so, too, as with uv.
     make_wheel(work / "elsewhere", "other")
     make_wheel(index, "addressed", requires=[f"other @ {(work / 'elsewhere/other-1.0-py3-none-any.whl').as_uri()}"])
-    follow("address", ["addressed"], "by its address", ["constraints"], {"constraints": ["addressed-1.0", "other-1.0"]})
+    both = {"constraints": ["addressed-1.0", "other-1.0"]}
+    address = follow("address", ["addressed"], "by its address", ["constraints"], both)
+
+    # All that was printed, in one job, ends in an installation.
+    def run(*words):
+        done = subprocess.run([str(word) for word in words], text=True, capture_output=True, cwd=work,
+                              env={"PATH": os.environ["PATH"], "HOME": str(work / "home"), "SEALIFT_CACHE": str(work / "cache")})
+        if done.returncode != 0:
+            sys.exit(f"failed: {words}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    locked = lock("all", ["starter", "one", "two", "host", "plug", "engine", "addressed"], python=address, rules=allowed)
+    if locked.returncode != 0:
+        sys.exit(f"failed: all remedies in one job\n{locked.stderr}")
+    run(BIN / "sealift-pack", "keygen", "keys")
+    run(BIN / "sealift-pack", "create", "all/demo.lock.toml", "--root", "keys/root.1.json", "--key", "keys/release.key",
+        "-o", "bundle", "--installer", BIN / "sealift-install", "--no-rehearsal")
+    run(BIN / "sealift-install", "apply", "bundle/demo-1", "--prefix", work / "prefix", "--fingerprint",
+        (work / "keys/root.fingerprint").read_text().strip())
+    run(work / "prefix/current/bin/python3", "-c", "import addressed, both, hostpkg.plugins.extra, other")
+    print("all of them are installed")
 
 
 with tempfile.TemporaryDirectory() as folder:
