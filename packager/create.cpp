@@ -10,6 +10,7 @@
 #include "packager/delta/delta.hpp"
 #include "packager/files/new_bundle_folder.hpp"
 #include "packager/host/own_program.hpp"
+#include "packager/host/own_variables.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/native/driver_floor.hpp"
 #include "packager/pack/content_supply.hpp"
@@ -91,6 +92,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
 
   // Its bytes, on this machine.
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, lock.payload_digest);
+  for (const std::string& variable : foreign_variables()) progress.warn(variable + kNotGoneBy);
   std::vector<Content> contents = contents_of(lock);
   require_inputs(contents, cache);
   if (!options.apt_key.empty())

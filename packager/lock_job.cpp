@@ -14,6 +14,7 @@
 #include "packager/files/sdk_tree.hpp"
 #include "packager/host/creation_time.hpp"
 #include "packager/host/own_program.hpp"
+#include "packager/host/own_variables.hpp"
 #include "packager/host/refusals.hpp"
 #include "packager/host/uv.hpp"
 #include "packager/images/lock_image.hpp"
@@ -212,6 +213,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const fs::path file = lock_file_of(options, job), folder = file.parent_path();
   const fs::path uv = find_uv(options.uv);
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, job.payload_digest);
+  for (const std::string& variable : foreign_variables()) progress.warn(variable + kNotGoneBy);
   const bundle::ScratchFolder scratch("lock", cache.scratch());
   const std::vector<fs::path> system_folders = NativeResolver::folders_of(job.system, job.target.arch);
   std::optional<RuntimeFiles> runtime;

@@ -123,7 +123,8 @@ RunningChild::RunningChild(const Child& child, int input, int output, int errors
                         .of_login = child.of_login,
                         .no_new_privileges = contained_,
                         .no_core = true,
-                        .largest_file = child.largest_file});
+                        .largest_file = child.largest_file,
+                        .most_memory = child.most_memory});
   if (pid_ < 0) throw_errno("a program cannot be started", child.arguments.at(0));
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace sealift::bundle {
 
@@ -24,8 +25,21 @@ std::optional<Descriptor> lock_named(const std::filesystem::path& path, const st
     const Locking locking = try_lock(file, path);
     if (locking == Locking::Got) return file;
     if (locking == Locking::Held) return std::nullopt;
-    if (locking == Locking::Without) throw_errno("a file cannot be locked", path);
+    if (locking == Locking::Without) throw_no_lock("a file cannot be locked", path, errno);
   }
+}
+
+void throw_no_lock(const std::string& what, const std::filesystem::path& path, int error) {
+  constexpr int kOfServers = 524;  // ENOTSUPP, which clients of some file servers answer by mistake
+  if (error != ENOSYS && error != EOPNOTSUPP && error != ENOLCK && error != EINVAL && error != kOfServers)
+    throw_errno(what, path, error);
+  throw Error(ErrorCode::Io,
+              {.what = what,
+               .where = path.string(),
+               .expected = "a file system with locks",
+               .got = std::strerror(error),
+               .next = "have it mounted with locks (Lustre: the mount option flock; NFS: without nolock, "
+                       "and rpc.statd running), or choose a folder on another file system"});
 }
 
 }  // namespace sealift::bundle

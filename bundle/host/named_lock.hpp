@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "sealift/bundle/core/file.hpp"
 
@@ -24,5 +25,8 @@ Locking try_lock(const Descriptor& file, const std::filesystem::path& path);
 // `open` opens the path, and makes it where it is not. Nothing while another process holds it. Throws what `open`
 // throws, and Io where the file system has no locks.
 std::optional<Descriptor> lock_named(const std::filesystem::path& path, const std::function<Descriptor()>& open);
+
+// Throws Io for a lock that `path` cannot have, by its errno; where the file system has none, with how it gets them.
+[[noreturn]] void throw_no_lock(const std::string& what, const std::filesystem::path& path, int error);
 
 }  // namespace sealift::bundle

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bundle/host/named_lock.hpp"
+#include "bundle/host/trusted_path.hpp"
 
 namespace sealift::bundle {
 
@@ -27,12 +28,20 @@ Locking lock_folder(const fs::path& folder, Descriptor& lock) {
   return try_lock(lock, folder);
 }
 
+fs::path temporary_files() {
+  const fs::path folder = fs::temp_directory_path();
+  PathFault ignored;
+  return find_path_fault((folder / "new").c_str(), Above::Site, ignored) ? fs::path("/tmp") : folder;
+}
+
 bool is_own(const Descriptor& folder) {
   struct stat status {};
   return ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid();
 }
 
 }  // namespace
+
+ScratchFolder::ScratchFolder(std::string_view name) : ScratchFolder(name, temporary_files()) {}
 
 ScratchFolder::ScratchFolder(std::string_view name, const fs::path& parent) {
   Locking locking = Locking::Gone;

@@ -13,9 +13,10 @@ namespace sealift::bundle {
 
 class ScratchFolder {
  public:
-  // Below `parent`, or where the system keeps temporary files.
-  explicit ScratchFolder(std::string_view name,
-                         const std::filesystem::path& parent = std::filesystem::temp_directory_path());
+  // Below `parent`, or where the system keeps temporary files: $TMPDIR, unless another user could change what lies
+  // there, as under `sudo -E`; then /tmp.
+  explicit ScratchFolder(std::string_view name);
+  ScratchFolder(std::string_view name, const std::filesystem::path& parent);
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder();

@@ -158,6 +158,8 @@ int execute(Prepared& prepared) {
   if (start.no_core) ::setrlimit(RLIMIT_CORE, &no_core);
   const rlimit files = {start.largest_file, start.largest_file};
   if (start.largest_file > 0) ::setrlimit(RLIMIT_FSIZE, &files);
+  const rlimit memory = {start.most_memory, start.most_memory};
+  if (start.most_memory > 0) ::setrlimit(RLIMIT_DATA, &memory);
   if (start.no_new_privileges) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) give_up(prepared, errno, 126);
   reset_signals();

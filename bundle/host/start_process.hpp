@@ -42,6 +42,7 @@ struct ProcessStart {
   bool no_new_privileges = false;  // a setuid program stays the caller's
   bool no_core = false;            // a crash leaves no image of its memory
   std::uint64_t largest_file = 0;  // bytes of a file that it, or what it starts, may write; 0: as for us
+  std::uint64_t most_memory = 0;   // bytes that it may allocate, and each that it starts; 0: as for us
   // What its stderr gets, and the reason behind it, where the program cannot be started; nothing: neither.
   std::optional<std::string> complaint = "";
   std::function<bool()> last_step = {};  // in the child, before exec: system calls only; false: it ends with 126

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <string>
 
+#include "bundle/host/named_lock.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
@@ -16,13 +17,13 @@ namespace sealift::packager {
 namespace fs = std::filesystem;
 
 BuildPlace::BuildPlace(const Cache& cache, const bundle::Digest& source)
-    : path_(cache.root() / "builds" / source.hex().substr(0, 16)), scratch_(cache.scratch()) {
+    : path_(cache.builds() / source.hex().substr(0, 16)), scratch_(cache.scratch()) {
   fs::create_directories(path_.parent_path());
   lock_ =
       bundle::Descriptor(::open((path_.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!lock_) bundle::throw_errno("a build cannot be locked", path_);
   while (::flock(lock_.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) bundle::throw_errno("a build cannot be locked", path_);
+    if (errno != EINTR) bundle::throw_no_lock("a build cannot be locked", path_, errno);
     bundle::stop_if_interrupted();
   }
 }

@@ -67,7 +67,7 @@ class Apt {
     return run_process(
         command,
         {{"APT_CONFIG", (scratch_ / "apt.conf").string()}, {"LC_ALL", "C"}, {"DEBIAN_FRONTEND", "noninteractive"}},
-        kLargestIndex);
+        {.largest_file = kLargestIndex});
   }
 
  private:

@@ -14,6 +14,7 @@
 
 #include "bundle/host/scratch_folder.hpp"
 #include "bundle/host/trusted_path.hpp"
+#include "packager/host/own_variables.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
@@ -46,6 +47,13 @@ bool is_private_folder(const fs::path& folder) {
   return !bundle::find_path_fault(folder.c_str(), bundle::Above::Nobody, ignored);
 }
 
+// Whether somebody could put another folder or file in the place of what is made in there. Accounts of a site that
+// share a cache with each other trust each other; root trusts none of them.
+bool others_may_change(const fs::path& folder) {
+  bundle::PathFault ignored;
+  return bundle::find_path_fault((folder / "new").c_str(), bundle::Above::Site, ignored);
+}
+
 }  // namespace
 
 struct Cache::LostNotes {
@@ -61,7 +69,9 @@ Cache::Cache(fs::path root, bundle::DigestAlgorithm payload_digest)
     fs::create_directories(root_ / folder, error);
     if (error) bundle::throw_errno("the cache folder cannot be made", root_ / folder, error.value());
   }
-  bundle::ScratchFolder::remove_abandoned(scratch());
+  if (others_may_change(root_ / "scratch") || others_may_change(root_ / "builds"))
+    elsewhere_ = std::make_shared<bundle::ScratchFolder>("sealift-work");
+  bundle::ScratchFolder::remove_abandoned(root_ / "scratch");
   private_ = is_private_folder(root_) && is_private_folder(root_ / "chunks") && is_private_folder(root_ / "native") &&
              is_private_folder(root_ / "built") && is_private_folder(root_ / "told");
   // The signature line is the one that the cache directory tagging specification demands.
@@ -71,10 +81,7 @@ Cache::Cache(fs::path root, bundle::DigestAlgorithm payload_digest)
 }
 
 fs::path Cache::default_root() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value != nullptr ? value : "");
-  };
+  const auto variable = [](const char* name) { return fs::path(own_variable(name).value_or("")); };
   if (!variable("SEALIFT_CACHE").empty()) return variable("SEALIFT_CACHE");
   if (!variable("XDG_CACHE_HOME").empty()) return variable("XDG_CACHE_HOME") / "sealift";
   if (!variable("HOME").empty()) return variable("HOME") / ".cache" / "sealift";
@@ -91,6 +98,18 @@ bool Cache::contains(const Digest& digest) const {
 void Cache::adopt(const fs::path& file, const Digest& digest) const {
   std::error_code error;
   fs::rename(file, path(digest), error);
+  if (error == std::errc::cross_device_link) {  // it was made in a temporary folder
+    const bundle::ScratchFolder here("new", root_ / "scratch");
+    bundle::FileSource source(file);
+    bundle::OutputFile copy(here / "file");
+    for (std::uint64_t offset = 0; offset < source.size();) {
+      const bundle::ByteView piece = source.view(offset, std::size_t{1} << 20);
+      copy.write(piece);
+      offset += piece.size();
+    }
+    copy.sync();
+    fs::rename(copy.path(), path(digest), error);
+  }
   if (error) bundle::throw_errno("a file cannot be moved into the cache", path(digest), error.value());
 }
 
@@ -133,7 +152,9 @@ void Cache::warn_of_notes(bundle::Progress& progress) const {
   if (!private_)
     progress.warn(
         "others may write into the cache " + root_.string() +
-        ", so nothing that it remembers was believed and all was hashed anew: give each account a cache of "
+        ", so nothing that it remembers was believed and all was hashed anew" +
+        (elsewhere_ ? " and made in " + elsewhere_->path().string() : "") +
+        ": give each account a cache of "
         "its own, or chmod -R go-w it and remove its chunks, native and built, where others may have left theirs");
   const std::lock_guard lock(lost_->guard);
   if (const std::size_t count = std::exchange(lost_->count, 0); count != 0)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files by their SHA-256, kept between runs: CACHE/sha256/<hex>, and CACHE/parts/<hex>.part while one is downloaded.
 // The cache is not trusted: what is written of a file is hashed on its way, and what was found out about it before
-// counts only if those were the bytes. Its notes (CACHE/chunks, native,
-// built, told) save that, a build, or a warning said twice, and are believed only where nobody else can have written
-// them.
+// counts only if those were the bytes. Its notes (CACHE/chunks, native, built, told) save that, a build, or a warning
+// said twice, and are believed only where nobody else can have written them. What is run or built lies there only where
+// nobody else can change it.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "bundle/host/scratch_folder.hpp"
 #include "sealift/bundle/core/digest.hpp"
 #include "sealift/bundle/host/progress.hpp"
 
@@ -28,18 +29,21 @@ class Cache {
   // is for a payload whose chunks are digested so.
   explicit Cache(std::filesystem::path root, bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256);
 
-  // $SEALIFT_CACHE, else $XDG_CACHE_HOME/sealift, else ~/.cache/sealift.
+  // $SEALIFT_CACHE, else $XDG_CACHE_HOME/sealift, else ~/.cache/sealift; of these two none that is another user's.
   static std::filesystem::path default_root();
 
   const std::filesystem::path& root() const { return root_; }
   bundle::DigestAlgorithm payload_digest() const { return payload_digest_; }
   std::filesystem::path path(const bundle::Digest& digest) const { return root_ / "sha256" / digest.hex(); }
   std::filesystem::path part(const bundle::Digest& digest) const { return root_ / "parts" / (digest.hex() + ".part"); }
-  // For folders of one run, on the cache's file system. What killed runs have left there goes with the next one.
-  std::filesystem::path scratch() const { return root_ / "scratch"; }
+  // For folders of one run: on the cache's file system, or, where another user could put other files there, in a
+  // temporary folder. What killed runs have left in the cache goes with the next one.
+  std::filesystem::path scratch() const { return elsewhere_ ? elsewhere_->path() : root_ / "scratch"; }
+  // Where sources are built, each at its own fixed path; as above.
+  std::filesystem::path builds() const { return (elsewhere_ ? elsewhere_->path() : root_) / "builds"; }
   bool contains(const bundle::Digest& digest) const;
 
-  // Moves a finished file into the cache; it must be on the same file system, and the caller has checked its digest.
+  // Moves a finished file into the cache; the caller has checked its digest.
   void adopt(const std::filesystem::path& file, const bundle::Digest& digest) const;
   // A new file of the cache with these bytes, whose digest this is.
   void keep(std::string_view bytes, const bundle::Digest& digest) const;
@@ -63,6 +67,7 @@ class Cache {
   bundle::DigestAlgorithm payload_digest_;
   bool private_ = false;
   std::shared_ptr<LostNotes> lost_;  // of all copies
+  std::shared_ptr<const bundle::ScratchFolder> elsewhere_;
 };
 
 }  // namespace sealift::packager

@@ -11,6 +11,7 @@
 
 #include "bundle/core/text_parts.hpp"
 #include "bundle/host/scratch_folder.hpp"
+#include "packager/host/own_variables.hpp"
 #include "packager/host/process.hpp"
 #include "sealift/bundle/core/output_file.hpp"
 #include "sealift/bundle/core/time.hpp"
@@ -29,7 +30,7 @@ constexpr std::uint64_t kMaxSignedText = std::uint64_t{1} << 20;
 ProcessResult run_gpg(std::vector<std::string> arguments) {
   std::map<std::string, std::string> environment{{"LC_ALL", "C.UTF-8"}};
   for (const char* name : {"GNUPGHOME", "GPG_TTY"})
-    if (const char* value = std::getenv(name)) environment[name] = value;
+    if (const std::optional<std::string> value = own_variable(name)) environment[name] = *value;
   arguments.insert(arguments.begin(), {"gpg", "--batch", "--yes"});
   return run_process(arguments, environment);
 }

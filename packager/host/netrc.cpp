@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "packager/host/own_variables.hpp"
 #include "packager/host/url.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
@@ -77,9 +78,9 @@ std::optional<HttpLogin> login_in_netrc(std::string_view text, std::string_view 
 std::optional<HttpLogin> netrc_login(const std::string& url) {
   const std::optional<Url> parsed = parse_url(url);
   const char* const named = std::getenv("NETRC");
-  const char* const home = std::getenv("HOME");
-  if (!parsed || parsed->host.empty() || (named == nullptr && home == nullptr)) return std::nullopt;
-  const std::filesystem::path file = named != nullptr ? named : std::filesystem::path(home) / ".netrc";
+  const std::optional<std::string> home = own_variable("HOME");
+  if (!parsed || parsed->host.empty() || (named == nullptr && !home)) return std::nullopt;
+  const std::filesystem::path file = named != nullptr ? named : std::filesystem::path(*home) / ".netrc";
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(file, unreadable)) return std::nullopt;
   try {

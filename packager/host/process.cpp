@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "bundle/core/text_parts.hpp"
+#include "packager/host/own_variables.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/host/child_process.hpp"
 
@@ -48,7 +49,7 @@ fs::path require_program(const std::string& name) {
 
 ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
                          bool of_login, const Watch& watch, const std::vector<int>& kept,
-                         std::uint64_t largest_file = 0) {
+                         const ProcessBounds& bounds = {}) {
   bundle::Child child{.arguments = argv,
                       .environment = {},
                       .contained = false,
@@ -57,7 +58,8 @@ ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<st
                       .keep_errors = kMostOutput,
                       .of_login = of_login,
                       .kept = kept,
-                      .largest_file = largest_file,
+                      .largest_file = bounds.largest_file,
+                      .most_memory = bounds.most_memory,
                       .watch = watch};
   for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
   child.arguments.front() = require_program(argv.front()).string();
@@ -76,15 +78,15 @@ ProcessResult run_to_end(const std::vector<std::string>& argv, const std::map<st
 std::map<std::string, std::string> passed_environment() {
   std::map<std::string, std::string> passed;
   for (const char* name : kPassed)
-    if (const char* value = std::getenv(name)) passed[name] = value;
+    if (const std::optional<std::string> value = own_variable(name)) passed[name] = *value;
   return passed;
 }
 
 ProcessResult run_process(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,
-                          std::uint64_t largest_file, const Watch& watch) {
+                          const ProcessBounds& bounds, const Watch& watch) {
   std::map<std::string, std::string> all = environment;
   all.merge(passed_environment());
-  return run_to_end(argv, all, true, watch, {}, largest_file);
+  return run_to_end(argv, all, true, watch, {}, bounds);
 }
 
 ProcessResult run_in(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment,

@@ -26,11 +26,16 @@ struct ProcessResult {
 // asked for (TAR_OPTIONS, GIT_*, PYTHON*, PIP_*, UV_INDEX, LD_PRELOAD, …).
 std::map<std::string, std::string> passed_environment();
 
+// What a program may take where a server chooses what it gets; 0: no limit of ours.
+struct ProcessBounds {
+  std::uint64_t largest_file = 0;  // bytes of a file that it writes
+  std::uint64_t most_memory = 0;   // bytes that it allocates
+};
+
 // Waits for the program and keeps what it printed. It gets passed_environment() and `environment`, which wins. A name
 // without '/' is looked up in PATH. Throws Missing when there is no such program, Io when it prints 64 MiB or more.
-// `largest_file`: bytes of a file that it may write, where a server chooses what it writes; 0: no limit of ours.
 ProcessResult run_process(const std::vector<std::string>& argv,
-                          const std::map<std::string, std::string>& environment = {}, std::uint64_t largest_file = 0,
+                          const std::map<std::string, std::string>& environment = {}, const ProcessBounds& bounds = {},
                           const Watch& watch = {});
 
 // Of an index of packages, unpacked too: more than any distribution has.

@@ -11,11 +11,16 @@
 #include <string_view>
 
 #include "packager/host/git_login.hpp"
+#include "packager/host/own_variables.hpp"
 #include "packager/host/trusted_certificates.hpp"
 
 namespace sealift::packager {
 
 namespace {
+
+// uv keeps a page of an index until its end, and there are servers whose pages have none. ms-swift[all] and vLLM, asked
+// with an empty cache, take it 0.9 GB.
+constexpr std::uint64_t kMostMemory = std::uint64_t{4} << 30;
 
 constexpr std::array kPassedToUv = {"UV_DEFAULT_INDEX",        "UV_CACHE_DIR",       "UV_NO_CACHE",
                                     "UV_HTTP_TIMEOUT",         "UV_OFFLINE",         "UV_PYTHON_INSTALL_DIR",
@@ -48,12 +53,12 @@ ProcessResult run_uv(std::vector<std::string> command, const std::map<std::strin
                                                     {"UV_SYSTEM_CERTS", "1"},
                                                     {"UV_NATIVE_TLS", "1"}};  // the name in older versions
   for (const auto& [name, value] : our_uv_variables())
-    if (is_passed(name)) environment[name] = value;
+    if (is_passed(name) && own_variable(name.c_str())) environment[name] = value;
   environment.merge(keyring_variables());
   if (const std::string file = trusted_certificates(); !file.empty()) environment["SSL_CERT_FILE"] = file;
   environment.insert(more.begin(), more.end());
   command.emplace_back("--no-config");
-  ProcessResult result = run_process(command, environment, 0, watch);
+  ProcessResult result = run_process(command, environment, {.most_memory = kMostMemory}, watch);
   result.err = without_logins(result.err);
   return result;
 }
@@ -64,7 +69,7 @@ std::map<std::string, std::string> keyring_variables() {
   if (provider == nullptr || std::string_view(provider) != "subprocess") return found;
   for (const char* name : {"DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "PYTHON_KEYRING_BACKEND",
                            "GOOGLE_APPLICATION_CREDENTIALS"})
-    if (const char* value = std::getenv(name)) found[name] = value;
+    if (const std::optional<std::string> value = own_variable(name)) found[name] = *value;
   return found;
 }
 

@@ -12,6 +12,7 @@
 
 #include "bundle/host/scratch_folder.hpp"
 #include "packager/files/known_chunks.hpp"
+#include "packager/host/own_variables.hpp"
 #include "packager/host/process.hpp"
 #include "packager/images/image_layout.hpp"
 #include "sealift/bundle/core/human_text.hpp"
@@ -33,13 +34,13 @@ std::map<std::string, std::string> skopeo_variables() {
   std::map<std::string, std::string> variables;
   for (const char* name :
        {"REGISTRY_AUTH_FILE", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "CONTAINERS_REGISTRIES_CONF"})
-    if (const char* value = std::getenv(name)) variables[name] = value;
+    if (const std::optional<std::string> value = own_variable(name)) variables[name] = *value;
   return variables;
 }
 
 std::string run_skopeo(const ImageSpec& spec, std::vector<std::string> arguments, std::uint64_t largest_file = 0) {
   arguments.insert(arguments.begin(), "skopeo");
-  ProcessResult result = run_process(arguments, skopeo_variables(), largest_file);
+  ProcessResult result = run_process(arguments, skopeo_variables(), {.largest_file = largest_file});
   if (result.exit_code == 0) return std::move(result.out);
   throw Error(ErrorCode::Network,
               {.what = "skopeo cannot fetch an image",

@@ -22,6 +22,11 @@ constexpr const char* kNotThere = "a required file or folder is not there";
 constexpr const char* kOtherPython = "a required package is not for this Python";
 constexpr const char* kNoSet = "no set of packages meets all requirements";
 
+constexpr const char* kNoMemory = "uv needed more memory than it gets, 4 GiB, or than this machine has";
+
+constexpr const char* kMendMemory =
+    "look at the page of each package in the indexes that the job names: one may have no end; uv takes about 1 GB for "
+    "the largest sets that are known";
 constexpr const char* kMendNetwork =
     "check network, proxy, certificates and index ([python] default_index, UV_DEFAULT_INDEX), then run this again";
 constexpr const char* kMendLogin = "give a login for it by a netrc file, or by the variables of a named index";
@@ -43,6 +48,7 @@ struct Row {
 constexpr std::string_view kNoLogin = "401 Unauthorized", kRefusedLogin = "403 Forbidden";
 
 constexpr std::array kRows = {
+    Row{"memory allocation of", ErrorCode::Io, kNoMemory, kMendMemory},
     Row{kNoLogin, ErrorCode::Network, kClosed, kMendLogin},
     Row{kRefusedLogin, ErrorCode::Network, kClosed, kMendLogin},
     Row{"Failed to fetch", ErrorCode::Network, kUnreached, kMendNetwork},

@@ -203,7 +203,7 @@ std::vector<IndexedRpm> resolve_rpms(const JobRpm& job, const std::string& arch,
   const fs::path file = scratch / "question.json";
   bundle::write_text(file, question(job, arch, scratch));
   const ProcessResult result = run_process({python.string(), "-I", "-c", kResolve, file.string()},
-                                           {{"LC_ALL", "C.UTF-8"}, {"HOME", scratch}}, kLargestIndex);
+                                           {{"LC_ALL", "C.UTF-8"}, {"HOME", scratch}}, {.largest_file = kLargestIndex});
   if (result.exit_code != 0)
     throw Error(ErrorCode::CannotCheck,
                 {.what = "dnf cannot be asked",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Each option and argument of our programs that takes a text stands in path_options.txt, which says what keeps another
-# user of the machine out of the path that it names. One that stands there no longer, or in no list, fails.
+# Each option and argument of our programs that takes a text, and each variable that our sources read, stands in
+# path_options.txt, which says what keeps another user of the machine out of the path that it names. One that stands
+# there no longer, or in no list, fails.
 #   path_options_test.py BIN
 import pathlib
 import re
@@ -11,7 +12,14 @@ import sys
 BIN = pathlib.Path(sys.argv[1]).resolve()
 LIST = pathlib.Path(__file__).parent / "path_options.txt"
 PROGRAMS = ("sealift-pack", "sealift-install", "sealift-repo", "sealift-train", "sealift-verify")
-KINDS = ("trusted", "new", "hostile", "named", "caller", "text")
+KINDS = ("trusted", "new", "hostile", "named", "caller", "hashed", "own", "text")
+ROOT = LIST.parent.parent.parent
+OWN = ROOT / "packager/host/own_variables.cpp"
+SOURCES = ("bundle", "include", "packager", "installer", "offline_repo", "trainer", "verify", "launch")
+# A variable's name where it is read, and whole lists of them.
+READ = re.compile(r'(?:getenv|own_variable|[^_\w]variable)\("([A-Za-z][A-Za-z0-9_]*)"')
+NAMES = re.compile(r"(?:for \(const char\* name\s*:\s*|constexpr (?:const char\* |std::array(?:<[^=]*>)? )k\w+(?:\[\])? = )"
+                   r"\{(.*?)\}", re.S)
 A_PATH = re.compile(r"\b(file|files|folder|folders|path|dir)\b", re.I)
 
 
@@ -48,14 +56,31 @@ def options_of(words, above=""):
                 yield verb, option
 
 
-listed = {}
+def variables():
+    found = set()
+    for file in (file for folder in SOURCES for file in (ROOT / folder).rglob("*.?pp")):
+        text = file.read_text()
+        if "getenv(" not in text and "own_variable(" not in text:
+            continue
+        found |= set(READ.findall(text))
+        for names in (re.findall(r'"([^"]*)"', part) for part in NAMES.findall(text)):
+            if names and all(re.fullmatch(r"[A-Z][A-Z0-9_]+|[a-z]+_proxy", name) for name in names):
+                found |= set(names)
+    return found
+
+
+listed, listed_variables = {}, {}
 for number, line in enumerate(LIST.read_text().splitlines(), 1):
     words = line.split("#")[0].split()
     if not words:
         continue
-    program, verbs, option, kind = words
+    kind = words[-1]
     if kind not in KINDS:
         sys.exit(f"{LIST.name}:{number}: {kind} is none of {', '.join(KINDS)}")
+    if words[0] == "variable":
+        listed_variables.update({name: (number, kind) for name in words[1].split(",")})
+        continue
+    program, verbs, option, _ = words
     for verb in verbs.split(","):
         listed[program, verb.replace("/", " "), option] = [number, False]
 
@@ -74,9 +99,18 @@ for program in PROGRAMS:
             missing.append(f"{program} {verb.replace(' ', '/') or '-'} {option}")
         else:
             listed[key][1] = True
+gone = [f"{LIST.name}:{number}: there is no such option" for number, seen in listed.values() if not seen]
+read = variables()
+missing += [f"variable {name}" for name in sorted(read - set(listed_variables))]
+gone += [f"{LIST.name}:{number}: no source reads {name}" for name, (number, _) in listed_variables.items() if name not in read]
+asked = set(re.findall(r'"([A-Z_]+)"', re.search(r"kLeading = \{(.*?)\}", OWN.read_text(), re.S).group(1)))
+missing += [f"variable {name} own, as {OWN.name} has it" for name in sorted(asked)
+            if listed_variables.get(name, (0, ""))[1] != "own"]
+gone += [f"{LIST.name}:{number}: {OWN.name} does not ask about {name}"
+         for name, (number, kind) in listed_variables.items() if kind == "own" and name not in asked]
 for line in missing:
     print("in no list:", line)
-gone = [f"{LIST.name}:{number}: there is no such option" for number, seen in listed.values() if not seen]
 print("\n".join(gone))
-print(f"{looked} options that take a text or name a path; {len(missing)} in no list, {len(gone)} gone")
-sys.exit(1 if missing or gone or looked < 60 else 0)
+print(f"{looked} options that take a text or name a path, {len(read)} variables; "
+      f"{len(missing)} in no list, {len(gone)} gone")
+sys.exit(1 if missing or gone or looked < 60 or len(read) < 50 else 0)

@@ -121,6 +121,13 @@ TEST_CASE("a child writes no file that is larger than it may be") {
   CHECK(std::filesystem::file_size(file) == 100'000);
 }
 
+TEST_CASE("a child allocates no more memory than it may") {
+  Child child = shell("exec dd if=/dev/zero of=/dev/null bs=300M count=1 2> /dev/null");
+  CHECK(run_child(child).good());
+  child.most_memory = 100'000'000;
+  CHECK_FALSE(run_child(child).good());
+}
+
 TEST_CASE("a child dies with us") {
   const sealift::test::TempDir dir;
   const pid_t we = ::fork();

@@ -399,7 +399,8 @@ TEST_CASE("each cause for which uv finds no packages has a code and a next step 
        ErrorCode::Network},
       {"error: Git operation failed\n  cause: failed to clone into: /x", ErrorCode::Network},
       {"error: Distribution not found at: file:///x/nofolder", ErrorCode::Missing},
-      {"thread 'main' panicked", ErrorCode::Io}};
+      {"thread 'main' panicked", ErrorCode::Io},
+      {"memory allocation of 417792 bytes failed\nstack backtrace:", ErrorCode::Io}};
   std::map<ErrorCode, std::set<std::string>> next;
   for (const auto& [text, code] : said) {
     CAPTURE(text);
@@ -411,6 +412,7 @@ TEST_CASE("each cause for which uv finds no packages has a code and a next step 
     for (const auto& [other, others] : next)
       if (code != other)
         for (const std::string& step : steps) CHECK_FALSE(others.contains(step));
+  CHECK(refusal_of(said.back().first).next.find("one may have no end") != std::string::npos);
 }
 
 TEST_CASE("a server that wants a login is told from one that is not reached, and by its address") {

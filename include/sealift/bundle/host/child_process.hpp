@@ -29,6 +29,8 @@ struct Child {
   std::vector<int> kept = {};  // ascending: descriptors that it gets, under their numbers
   // Bytes of a file that it, or what it starts, may write; 0: as for us. One that wants more gets SIGXFSZ.
   std::uint64_t largest_file = 0;
+  // Bytes that it may allocate, and each program that it starts; 0: as for us. Files that it maps do not count.
+  std::uint64_t most_memory = 0;
   // Called about twice a second while it runs, with the last line that it printed on a stream that is kept.
   std::function<void(std::string_view)> watch = {};
 };
