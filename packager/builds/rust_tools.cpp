@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
+#include "packager/host/own_variables.hpp"
 
 namespace sealift::packager {
 
@@ -13,9 +13,9 @@ namespace {
 
 // What the variable says, or the folder `name` of the home.
 fs::path folder_of(const char* variable, const char* name) {
-  if (const char* said = std::getenv(variable); said != nullptr && fs::path(said).is_absolute()) return said;
-  const char* home = std::getenv("HOME");
-  return home != nullptr && fs::path(home).is_absolute() ? fs::path(home) / name : fs::path();
+  if (const auto said = own_variable(variable); said && fs::path(*said).is_absolute()) return *said;
+  const auto home = own_variable("HOME");
+  return home && fs::path(*home).is_absolute() ? fs::path(*home) / name : fs::path();
 }
 
 }  // namespace

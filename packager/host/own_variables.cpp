@@ -18,9 +18,9 @@ namespace sealift::packager {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kLeading = {
-    "HOME",   "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
-    "TMPDIR", "GNUPGHOME",      "DOCKER_CONFIG",   "UV_CACHE_DIR",  "UV_PYTHON_INSTALL_DIR"};
+constexpr std::array<std::string_view, 12> kLeading = {
+    "HOME",      "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",         "XDG_RUNTIME_DIR", "TMPDIR",
+    "GNUPGHOME", "DOCKER_CONFIG",  "UV_CACHE_DIR",    "UV_PYTHON_INSTALL_DIR", "CARGO_HOME",      "RUSTUP_HOME"};
 
 // What would be laid down in the folder is asked about: the folder itself may be sticky, as /tmp.
 bool is_foreign(const char* value, bundle::PathFault& fault) {

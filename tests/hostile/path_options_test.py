@@ -17,7 +17,7 @@ ROOT = LIST.parent.parent.parent
 OWN = ROOT / "packager/host/own_variables.cpp"
 SOURCES = ("bundle", "include", "packager", "installer", "offline_repo", "trainer", "verify", "launch")
 # A variable's name where it is read, and whole lists of them.
-READ = re.compile(r'(?:getenv|own_variable|[^_\w]variable)\("([A-Za-z][A-Za-z0-9_]*)"')
+READ = re.compile(r'(?:getenv|own_variable|folder_of|[^_\w]variable)\("([A-Za-z][A-Za-z0-9_]*)"')
 NAMES = re.compile(r"(?:for \(const char\* name\s*:\s*|constexpr (?:const char\* |std::array(?:<[^=]*>)? )k\w+(?:\[\])? = )"
                    r"\{(.*?)\}", re.S)
 A_PATH = re.compile(r"\b(file|files|folder|folders|path|dir)\b", re.I)

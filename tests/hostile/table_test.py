@@ -11,10 +11,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXPECTED = ([f"M{i:02}" for i in range(1, 31)] + [f"S{i:02}" for i in range(1, 23)] + [f"V{i:02}" for i in range(1, 18)]
             + [f"A{i:02}" for i in range(1, 14)] + [f"W{i:02}" for i in range(1, 24)]
             + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 10)] + [f"C{i:02}" for i in range(1, 6)]
-            + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 36)]
+            + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 37)]
             + [f"P{i:02}" for i in range(1, 20)] + [f"R{i:02}" for i in range(1, 8)]
             + [f"L{i:02}" for i in range(1, 5)] + [f"O{i:02}" for i in range(1, 18)] + [f"Y{i:02}" for i in range(1, 9)]
-            + [f"U{i:02}" for i in range(1, 16)] + [f"H{i:02}" for i in range(1, 6)]
+            + [f"U{i:02}" for i in range(1, 20)] + [f"H{i:02}" for i in range(1, 7)]
             + [f"X{i:02}" for i in range(1, 13)]
             + [f"T{i:02}" for i in range(1, 5)] + [f"J{i:02}" for i in range(1, 3)]
             + [f"N{i:02}" for i in range(1, 9)] + [f"D{i:02}" for i in range(1, 6)])
