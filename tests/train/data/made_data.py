@@ -97,6 +97,7 @@ class DataTest(unittest.TestCase):
         code, out, said = self.run_on(data, *options, **where)
         self.assertEqual(code, 0, said)
         read = json.loads(subprocess.run([DUMP, self.folder / "out"], capture_output=True, text=True, check=True).stdout)
+        self.read = read
         self.whole = [self.tokenizer.decode(ids, skip_special_tokens=False) for ids in read["ids"]]
         learned = [self.tokenizer.decode([token for token, counts in zip(ids, bits) if counts], skip_special_tokens=False)
                    for ids, bits in zip(read["ids"], read["counts"])]

@@ -54,13 +54,15 @@ class Conversion:
     def __init__(self, options):
         self.options, self.model = options, Model(options.model)
         self.kind, self.writer, self.report = options.kind, None, Report(options.skip_bad_lines)
-        text = self.model.template
-        if options.chat_template == "none":
-            text = None
-        elif options.chat_template:
-            text = pathlib.Path(options.chat_template).read_text(encoding="utf-8")
-        self.template = Template(text, {**self.model.special, **options.template_args}) if text is not None else None
-        self.thoughts = Thoughts(options.data_format, text or "", not options.no_empty_thoughts)
+        texts = self.model.templates
+        if options.chat_template:
+            texts = {} if options.chat_template == "none" else {
+                "default": pathlib.Path(options.chat_template).read_text(encoding="utf-8")}
+        self.templates = {name: Template(text, {**self.model.special, **options.template_args}, self.model.ends)
+                          for name, text in texts.items() if name in ("default", "tool_use")}
+        self.others = "" if "default" in texts else ", ".join(sorted(texts))
+        text = "\n".join(template.text for template in self.templates.values())
+        self.thoughts = Thoughts(options.data_format, text, not options.no_empty_thoughts)
         self.info = DatasetInfo(options.dataset_dir) if options.dataset_dir else None
         self.notes = Notes()
         rules = Rules(options.data_format, options.training_key, self.notes)
@@ -76,7 +78,7 @@ class Conversion:
             example = self.lines.example_of(row, self.kind)
             if example is None:
                 return self.notes.keep()
-            parts = parts_of(example, self.template, self.loss_on(example), self.notes,
+            parts = parts_of(example, self.template_of(example), self.loss_on(example), self.notes,
                              self.options.data_format != "axolotl", self.thoughts)
             for part in parts:
                 part.text.encode("utf-8")  # JSON can spell what is no text
@@ -94,12 +96,20 @@ class Conversion:
         is_trls = self.options.data_format == "trl" and self.options.loss_on == "assistant" and example.apart
         return "last" if is_trls else self.options.loss_on
 
+    def template_of(self, example):
+        """As in transformers a line with tools takes the template of that name, where there is one."""
+        template = (self.templates.get("tool_use") if example.tools else None) or self.templates.get("default")
+        if template is None and self.others and example.kind != "text" and not example.bare:
+            raise SystemExit(f"the model has the chat templates {self.others} and none is the default; give one by "
+                             "--chat-template")
+        return template
+
     def begin(self, kind):
         if self.options.truncation_strategy == "split" and kind != "text":
             raise SystemExit(f"--truncation-strategy split is for texts; the data is of the kind {kind}")
         self.kind = kind
-        used = self.template.text if self.template is not None and kind != "text" else None
-        self.writer = Writer(self.options.out, kind, self.model, used)
+        used = "\n".join(template.text for template in self.templates.values()) if kind != "text" else ""
+        self.writer = Writer(self.options.out, kind, self.model, used or None)
 
     def encode(self, texts, special):
         return iter(self.model.tokenizer.encode_batch(texts, add_special_tokens=special))
@@ -133,6 +143,8 @@ class Conversion:
             raise SystemExit("no example is left of the data, nothing was written")
         digest = self.writer.finish()
         writer, notes = self.writer, self.notes
+        for note in self.model.notes:
+            print(f"sealift-train: note: {note}", file=sys.stderr)
         for note in notes.texts(self.options.data_format if self.options.data_format != "any" else ""):
             print(f"sealift-train: note: {note}", file=sys.stderr)
         return {"out": str(self.options.out), "kind": self.kind, "examples": writer.examples,

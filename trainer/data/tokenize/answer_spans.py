@@ -113,6 +113,8 @@ def spans_of_turns(template, messages, tools, loss_on, notes, newline, keeps_tho
     if loss_on == "all":
         return text, [(0, len(text))]
     if template.marks:
+        if any(text.startswith(template.ends, end) and not text[:end].rstrip().endswith(template.ends) for _, end in marked):
+            notes.count("open_ends", "{% generation %}")
         if loss_on != "last" and all(message.learned is None for message in messages):
             return text, marked
         return text, marks_of_turns(rendered, marked, turns)

@@ -17,8 +17,9 @@ from line_notes import Bad
 class Template:
     """Renders messages, and says which characters are the assistant's where the template marks them."""
 
-    def __init__(self, text, variables):
-        self.text, self.variables = text, variables
+    def __init__(self, text, variables, ends=()):
+        """ends: the special tokens, one of which ends a turn."""
+        self.text, self.variables, self.ends = text, variables, ends
         self.marks = re.search(r"\{%-?\s*generation\s*-?%\}", text) is not None
         self.template = compiled(text)
 

@@ -28,7 +28,11 @@ class Thoughts:
 
     def after_empty(self, text, begin):
         """Where what is learned of an answer begins."""
-        empty = None if self.learned or not self.is_on else ANY_EMPTY.match(text, begin)
+        if self.learned or not self.is_on:
+            return begin
+        if self.project == "axolotl":  # there the words of the answer are found, blanks before them too
+            return begin + len(EMPTY) if text.startswith(EMPTY, begin) else begin
+        empty = ANY_EMPTY.match(text, begin)
         return empty.end() if empty else begin
 
     def written(self, text, spans, messages, begin_of_turn):

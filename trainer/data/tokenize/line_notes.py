@@ -40,6 +40,8 @@ class Notes:
             "weights": f"keys that {project} itself ignores, so what they mask is learned",
             "masked": "answers that are not learned, since their line says so",
             "unlearned": "lines left out, since their weight is 0",
+            "open_ends": "lines whose template's marks end before the token that ends the answer, so that the model does "
+                         "not learn to end there",
             "dropped": "left out by the chat template, so not in the tokens",
         }
         for kind, sentence in sentences.items():
