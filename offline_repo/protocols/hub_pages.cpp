@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bundle/core/json.hpp"
+#include "offline_repo/protocols/header_text.hpp"
 
 namespace sealift::offline_repo {
 
@@ -55,13 +56,9 @@ Json sibling_json(const std::string& path, const ServedFile& file, bool sizes) {
           {"lfs", {{"sha256", digest}, {"size", file.size}, {"pointerSize", pointer_size(file.size)}}}};
 }
 
-}  // namespace
-
 // huggingface_hub 0.20 fails without `private`, `gated` and their like, which say nothing here.
-std::string hub_info_json(const ServedRepository& repository, const HubCommit& commit, bool sizes) {
+Json about(const ServedRepository& repository, const HubCommit& commit) {
   const std::string& id = repository.name.id;
-  Json siblings = Json::array();
-  for (const auto& [path, file] : commit.files) siblings.push_back(sibling_json(path, file, sizes));
   Json info = {{"id", id},
                {"sha", commit.id},
                {"lastModified", time_of(commit)},
@@ -71,11 +68,43 @@ std::string hub_info_json(const ServedRepository& repository, const HubCommit& c
                {"disabled", false},
                {"downloads", 0},
                {"likes", 0},
-               {"tags", Json::array()},
-               {"siblings", std::move(siblings)}};
+               {"tags", Json::array()}};
   if (repository.name.kind == bundle::RepositoryKind::Model) info["modelId"] = id;
   if (const std::size_t slash = id.find('/'); slash != id.npos) info["author"] = id.substr(0, slash);
+  return info;
+}
+
+}  // namespace
+
+std::string hub_info_json(const ServedRepository& repository, const HubCommit& commit, bool sizes) {
+  Json info = about(repository, commit);
+  info["siblings"] = Json::array();
+  for (const auto& [path, file] : commit.files) info["siblings"].push_back(sibling_json(path, file, sizes));
   return write_json(info);
+}
+
+std::string hub_list_json(const HubRepositories& repositories, bundle::RepositoryKind kind, const HubSearch& search) {
+  const std::string words = lower_case(search.words), author = search.author.empty() ? "" : search.author + "/";
+  Json list = Json::array();
+  for (const auto& [name, repository] : repositories) {
+    if (name.hub != bundle::HubKind::HuggingFace || name.kind != kind || repository.commits.empty() ||
+        list.size() >= search.limit)
+      continue;
+    if (!name.id.starts_with(author) || lower_case(name.id).find(words) == std::string::npos) continue;
+    const HubCommit* commit = repository.find(repository.default_branch());
+    list.push_back(about(repository, commit != nullptr ? *commit : repository.commits.begin()->second));
+  }
+  return write_json(list);
+}
+
+std::string hub_user_json(const std::string& user) {
+  const std::string name = user.empty() ? "anybody" : user;
+  return write_json({{"type", "user"},
+                     {"id", name},
+                     {"name", name},
+                     {"fullname", name},
+                     {"orgs", Json::array()},
+                     {"auth", {{"type", "access_token"}, {"accessToken", {{"displayName", name}, {"role", "read"}}}}}});
 }
 
 std::optional<std::string> hub_tree_json(const HubCommit& commit, const std::string& path, bool recursive) {

@@ -15,6 +15,16 @@ namespace sealift::offline_repo {
 // What a repository is at a commit, with the names of its files; `sizes`: with their sizes and digests, too.
 std::string hub_info_json(const ServedRepository& repository, const HubCommit& commit, bool sizes);
 
+// What a list of repositories is asked for; a repository is in it whose name has `words`, whatever their case.
+struct HubSearch {
+  std::string words, author;
+  std::size_t limit = 1000;
+};
+std::string hub_list_json(const HubRepositories& repositories, bundle::RepositoryKind kind, const HubSearch& search);
+
+// Whose token it is, as `hf auth login` asks before it keeps one; an empty name: everybody is served.
+std::string hub_user_json(const std::string& user);
+
 // Files and folders below `path` ("": the root), those of folders below it where `recursive`. Nothing unless `path` is
 // a folder.
 std::optional<std::string> hub_tree_json(const HubCommit& commit, const std::string& path, bool recursive);

@@ -27,6 +27,7 @@ struct Request {
   std::string content_type = {};
   std::string body = {};  // only where wanted_body (routes.hpp) asks for one
   std::string host = {}, accept_language = {}, forwarded_proto = {}, forwarded_prefix = {};
+  std::string user = {};         // the name of the client's token; empty: it has none
   bool loses_token = false;      // redirected, this client would come without its token
   std::string root = {};         // of this view: "", "/c/CHANNEL" or "/b/NAME-VERSION"; the target begins behind it
   std::string registry = "/v2";  // the path by which the client reaches this view's registry

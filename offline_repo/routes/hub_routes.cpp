@@ -3,6 +3,7 @@
 #include "offline_repo/routes/hub_routes.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "offline_repo/protocols/hub_pages.hpp"
 #include "offline_repo/protocols/index_pages.hpp"
@@ -92,6 +93,22 @@ Response json_answer(const Asked& asked, std::string json) {
 
 Response no_hub_repository() {
   return hub_error("RepoNotFound", "no bundle here carries this repository");
+}
+
+Response hub_list(const Asked& asked) {
+  const std::string& query = asked.target.query;
+  HubSearch search{.words = form_value(query, "search"), .author = form_value(query, "author")};
+  std::size_t limit = 0;
+  const std::string given = form_value(query, "limit");
+  const auto [end, fault] = std::from_chars(given.data(), given.data() + given.size(), limit);
+  if (!given.empty() && fault == std::errc() && end == given.data() + given.size())
+    search.limit = std::min(limit, search.limit);
+  const auto kind = asked.name("KIND") == "datasets" ? bundle::RepositoryKind::Dataset : bundle::RepositoryKind::Model;
+  return json_answer(asked, hub_list_json(asked.catalogue.repositories, kind, search));
+}
+
+Response hub_user(const Asked& asked) {
+  return json_answer(asked, hub_user_json(asked.request.user));
 }
 
 Response hub_info(const Asked& asked) {

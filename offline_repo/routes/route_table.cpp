@@ -34,6 +34,8 @@ constexpr Route kRoutes[] = {
     {"GET",  "/v2/IMAGE/referrers/DIGEST",             Client,  RouteKind::Registry,   registry_referrers},
     {"GET",  "/v2/PATH",                               Client,  RouteKind::Registry,   no_registry_route},
     // Clients of the hub; of a repository that nobody carries all of them say so, to a POST too
+    {"GET",  "/api/whoami-v2",                         Client,  RouteKind::Hub,        hub_user},
+    {"GET",  "/api/KIND[/]",                           Client,  RouteKind::Hub,        hub_list},
     {"GET",  "/api/KIND/ID[/]",                        Client,  RouteKind::Hub,        hub_info},
     {"GET",  "/api/KIND/ID/revision[/REV][/PATH]",     Client,  RouteKind::Hub,        hub_info},
     {"GET",  "/api/KIND/ID/tree[/REV][/PATH]",         Client,  RouteKind::Hub,        hub_tree},

@@ -15,8 +15,9 @@ namespace {
 
 // Clients of hubs send their token before they are asked. Basic is the only challenge: what pulls images takes a Bearer
 // challenge for the address of another server that gives out tokens.
-Response unauthorized(const Request& request) {
-  const std::string why = "a token of this repository is needed: as a password, or as a Bearer token";
+Response unauthorized(const Request& request, const std::string& contact) {
+  const std::string why = "a token of this repository is needed: as a password, or as a Bearer token" +
+                          (contact.empty() ? "" : "; who gives one: " + contact);
   Response response = is_registry_target(request.target) ? registry_error(401, "UNAUTHORIZED", why) : refusal(401, why);
   response.headers.emplace_back("WWW-Authenticate", "Basic realm=\"sealift-repo\", charset=\"UTF-8\"");
   return response;
@@ -89,7 +90,7 @@ Response ClientAnswer::respond(const Request& request) {
   if (view_name_.empty() && (admin_ || !state_.options.admin_listen))
     if (std::optional<Response> status = status_answer(state_, request, admin_)) return *std::move(status);
   if (admin_) return refusal(404, "here are /healthz, /metrics and /status");
-  if (!view_) return unauthorized(request);
+  if (!view_) return unauthorized(request, state_.options.contact);
   if (state_.options.audit_required && !state_.options.audit->writable())
     return refusal(503, "the audit log cannot be written, and nothing is served without it");
   if (request.target.empty()) return slash_added(view_name_);

@@ -102,9 +102,11 @@ void Connection::on_head(error_code error, std::string_view head) {
   const TlsSession* const tls = socket_.tls();
   record_.note(*message);
   if (admission_ == Admission::TurnedAway) return turn_away();
-  record_.note_user(answer_.see(message->authorization, tls != nullptr ? tls->client_name() : std::string()));
+  const std::string user = answer_.see(message->authorization, tls != nullptr ? tls->client_name() : std::string());
+  record_.note_user(user);
   if (version_ >= 11 && !message->has_one_host) return refuse(400, "an HTTP/1.1 request has exactly one Host header");
   Request& request = message->request;
+  request.user = user;
   if (tls != nullptr) request.forwarded_proto = "https";
   answer_.find(request);
   const std::uint64_t limit = length > 0 ? answer_.wanted_body(request) : 0;

@@ -41,6 +41,7 @@ struct ServerOptions {
   bool audit_required = false;                        // while it cannot be written, requests get 503
   // Reads the tokens, at the start and at each SIGHUP; none: everybody sees everything.
   std::function<std::vector<Token>()> tokens;
+  std::string contact = {};  // whom a client without a token is told to ask
   // Reads certificate and key, at the start and at each SIGHUP; none: plain HTTP. Where `admin_listen` is it stays so.
   std::function<std::shared_ptr<const TlsContext>()> tls = {};
   // Bytes of this chunk could not be read or were wrong; from any thread. Its files may then be taken out.

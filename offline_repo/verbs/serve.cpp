@@ -40,6 +40,7 @@ struct ServeOptions {
   std::filesystem::path audit_log;
   bool audit_required = false;
   std::filesystem::path tokens;
+  std::string contact;
   TlsFiles tls;
   std::filesystem::path watch;
   unsigned poll = 5;
@@ -85,6 +86,7 @@ ServerOptions server_options(const ServeOptions& options, const Held& held) {
   if (!options.admin_listen.empty()) asked.admin_listen = parse_listen(options.admin_listen);
   if (!options.audit_log.empty()) asked.audit = std::make_shared<AuditLog>(options.audit_log);
   asked.audit_required = options.audit_required;
+  asked.contact = options.contact;
   asked.on_stop = [] { notify_service_manager("STOPPING=1"); };
   if (!options.tokens.empty()) asked.tokens = [path = options.tokens] { return read_tokens(path); };
   if (!options.tls.certificate.empty())
@@ -207,6 +209,7 @@ void add_serve(bundle::Program& program) {
   verb.option("--audit-log", options->audit_log, "Append a JSON line for each answered request; SIGHUP reopens it");
   verb.flag("--audit-required", options->audit_required, "503 while the audit log cannot be written");
   verb.option("--tokens", options->tokens, "A file of tokens, one a line; SIGHUP reads it again");
+  verb.option("--contact", options->contact, "Whom a client without a token is told to ask, such as a name and a room");
   verb.option("--tls-certificate", options->tls.certificate,
               "Serve https: the certificate, with those between it and the root (PEM); SIGHUP reads it again");
   verb.option("--tls-key", options->tls.key, "Its private key (PEM)");

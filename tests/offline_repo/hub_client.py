@@ -44,6 +44,9 @@ if mode == "download":
     api = HfApi()
     equal("the list of files", sorted(list_repo_files("org/tiny")), names)
     equal("the commit", api.model_info("org/tiny").sha, COMMIT)
+    equal("a search", [model.id for model in api.list_models(search="tiny")], ["org/tiny"])
+    equal("the data sets", [one.id for one in api.list_datasets(author="org")], ["org/rows"])
+    equal("the token's name", api.whoami()["name"], "reader")
     equal("the branches", [branch.name for branch in api.list_repo_refs("org/tiny").branches], ["main"])
     equal("the commits", [commit.commit_id for commit in api.list_repo_commits("org/tiny")], [COMMIT])
     if not hasattr(api, "list_repo_tree"):  # before 0.21

@@ -349,11 +349,12 @@ TEST_CASE("a token for one bundle sees nothing of another one, and SIGHUP reads 
                            token_line("alice", "a-secret", "bundle:base") +
                            token_line("bob", "b-secret", "bundle:demo-1 channel:none"));
   ServerProcess child(serve({two.demo.folder, two.base.folder, "--fingerprint", two.demo.fingerprint(), "--tokens",
-                             tokens, "--audit-log", audit}),
+                             tokens, "--audit-log", audit, "--contact", "the platform team, room 4.12"}),
                       dir / "log");
   const std::uint16_t port = port_of(child.line());
   const RawResponse none = fetch(port, "/simple/");
   CHECK(none.status == 401);
+  CHECK(none.body.find("who gives one: the platform team, room 4.12") != std::string::npos);
   CHECK(none.headers.at("www-authenticate") == "Basic realm=\"sealift-repo\", charset=\"UTF-8\"");
   CHECK(fetch(port, "/simple/", bearer("wrong")).status == 401);
   CHECK(fetch(port, "/healthz").status == 200);

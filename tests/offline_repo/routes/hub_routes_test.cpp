@@ -60,6 +60,29 @@ TEST_CASE("a repository tells its commit and files, whichever revision it is ask
   CHECK(json_of(get(catalogue, "/api/datasets/org/tiny"))["siblings"][0]["rfilename"] == "rows.jsonl");
 }
 
+TEST_CASE("repositories are listed and searched, and a client is told whose token it has") {
+  const Catalogue catalogue = sample_catalogue();
+  const auto names = [&](const std::string& target) {
+    std::vector<std::string> all;
+    for (const Json& one : json_of(get(catalogue, target))) {
+      CHECK_FALSE(one.contains("siblings"));
+      all.push_back(one["id"]);
+    }
+    return all;
+  };
+  CHECK(names("/api/models") == Paths{"gpt2", "org/tiny"});
+  CHECK(names("/api/models/?search=TIN&full=true") == Paths{"org/tiny"});
+  CHECK(names("/api/models?author=org") == Paths{"org/tiny"});
+  CHECK(names("/api/models?author=or").empty());
+  CHECK(names("/api/models?limit=1") == Paths{"gpt2"});
+  for (const char* limit : {"0x", "-1", "99999999999999999999"})
+    CHECK(names(std::string("/api/models?limit=") + limit).size() == 2);
+  CHECK(names("/api/datasets") == Paths{"org/tiny"});
+  const Json user = json_of(respond(catalogue, {.method = "GET", .target = "/api/whoami-v2", .user = "team"}));
+  CHECK(user["name"] == "team");
+  CHECK(user["auth"]["accessToken"]["role"] == "read");
+}
+
 TEST_CASE("a tree lists one folder, or all below it") {
   const Catalogue catalogue = sample_catalogue();
   const std::string tree = "/api/models/org/tiny/tree/main";
