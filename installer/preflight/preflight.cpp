@@ -59,6 +59,11 @@ void check_prefix(const Prefix& prefix) {
     throw Error(ErrorCode::Usage, {.what = "the prefix's path holds a control character",
                                    .where = bundle::SafePath::printable(path),
                                    .next = "choose another --prefix"});
+  if (path.find(':') != path.npos)
+    throw Error(ErrorCode::Usage, {.what = "the prefix's path holds a colon, which ends a folder in PATH",
+                                   .where = bundle::SafePath::printable(path),
+                                   .expected = "a path without one, since no program in it could be found",
+                                   .next = "choose another --prefix; nothing was written"});
 }
 
 }  // namespace sealift::installer

@@ -187,6 +187,17 @@ TEST_CASE("a machine with an older C library, none, or another architecture is r
   CHECK(verify(made).failures.empty());  // a media desk may check it on any machine
 }
 
+TEST_CASE("a prefix whose path no search path could hold is refused before anything is written") {
+  Site site;
+  for (const char* name : {"env:2", "env\n2"}) {
+    ApplyOptions options = site.options(site.make(in_volumes(), std::string("of ") + name[3]));
+    options.prefix = Prefix(site.dir / name);
+    CHECK_REFUSED(site.apply(options), Usage, name[3] == ':' ? "holds a colon" : "a control character");
+    CHECK_REFUSED(site.preflight(options, Disk()), Usage, "the prefix's path holds a");
+    CHECK(!fs::exists(site.dir / name));
+  }
+}
+
 TEST_CASE("where glibc is carried, the machine's own does not matter, but its kernel must be new enough for it") {
   Site site;
   TinyBundle tiny = in_volumes();
