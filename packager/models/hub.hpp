@@ -17,6 +17,7 @@ struct HubFile {
   std::string path;  // a SafePath's text
   std::uint64_t size = 0;
   std::optional<bundle::Digest> sha256;  // hubs give it for large files only
+  std::string spelled = {};              // in a folder, where that is not Unicode's normal form C
 };
 
 struct HubListing {

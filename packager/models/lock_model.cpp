@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <set>
 #include <thread>
+#include <utility>
 
+#include "bundle/core/unicode.hpp"
 #include "bundle/host/scratch_folder.hpp"
 #include "packager/files/known_chunks.hpp"
 #include "packager/files/tree.hpp"
@@ -65,12 +67,40 @@ void require_safe_path(const std::string& path, const fs::path& folder) {
     bundle::SafePath::parse(path, folder.string());
   } catch (const Error& error) {
     bundle::Facts facts = error.facts();
-    facts.next = "rename it there; names from macOS by: convmv -f utf8 -t utf8 --nfc --notest -r " + folder.string();
+    facts.next = "rename it there";
     throw Error(error.code(), std::move(facts));
   }
 }
 
-HubListing list_folder(const ModelSpec& spec) {
+// macOS writes names in decomposed letters. Inside they are what programs ask for, and what a keyboard gives: composed.
+void compose(HubFile& file) {
+  std::string composed = bundle::composed(file.path);
+  if (composed != file.path) file.spelled = std::exchange(file.path, std::move(composed));
+}
+
+void tell_of_composed(const HubListing& listing, const ModelSpec& spec, bundle::Progress& progress) {
+  const auto spelled = [](const HubFile& file) { return !file.spelled.empty(); };
+  const auto first = std::find_if(listing.files.begin(), listing.files.end(), spelled);
+  if (first == listing.files.end()) return;
+  progress.note(
+      fmt::format("{}: {} name(s) have decomposed letters, as macOS writes them, and are carried with composed "
+                  "ones (Unicode's NFC), such as {}",
+                  spec.title(), std::count_if(first, listing.files.end(), spelled), first->path));
+}
+
+void refuse_equal_names(const HubListing& listing, const fs::path& folder) {
+  const auto same = [](const HubFile& a, const HubFile& b) { return a.path == b.path; };
+  const auto twin = std::adjacent_find(listing.files.begin(), listing.files.end(), same);
+  if (twin == listing.files.end()) return;
+  throw Error(ErrorCode::Usage,
+              {.what = "two files of a folder have the same name, once with composed letters and once "
+                       "with decomposed ones",
+               .where = (folder / twin->path).string(),
+               .expected = "one file of this name",
+               .next = "rename one of them"});
+}
+
+HubListing list_folder(const ModelSpec& spec, bundle::Progress& progress) {
   HubListing listing;
   const fs::path real_folder = fs::canonical(spec.folder);
   for (fs::recursive_directory_iterator it(spec.folder), end; it != end; ++it) {
@@ -89,11 +119,15 @@ HubListing list_folder(const ModelSpec& spec) {
                                                                        : "a link to nothing",
                                      .next = "remove it from the folder, or copy there what it points to"});
     refuse_foreign_link(it->path(), real_folder);
-    require_safe_path(path, spec.folder);
-    listing.files.push_back({.path = path, .size = it->file_size(), .sha256 = {}});
+    HubFile file{.path = path, .size = it->file_size(), .sha256 = {}};
+    compose(file);
+    require_safe_path(file.path, spec.folder);
+    listing.files.push_back(std::move(file));
   }
   std::sort(listing.files.begin(), listing.files.end(),
             [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
+  refuse_equal_names(listing, spec.folder);
+  tell_of_composed(listing, spec, progress);
   return listing;
 }
 
@@ -164,12 +198,13 @@ void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& ca
 LockedModel list_model(const JobModel& job, const Cache& cache, bundle::Progress& progress,
                        const FetchOptions& options) {
   const bool folder = job.spec.hub == Hub::Folder;
-  HubListing listing = folder ? list_folder(job.spec) : list_repository(job.spec, options);
+  HubListing listing = folder ? list_folder(job.spec, progress) : list_repository(job.spec, options);
   choose_files(job, listing, progress);
   if (!folder) pin_small_files(job.spec, listing, cache, options);
   LockedModel model{.spec = job.spec, .commit = listing.commit, .files = {}};
   for (const HubFile& file : listing.files)
-    model.files.push_back({.path = file.path, .size = file.size, .sha256 = file.sha256.value_or(Digest{})});
+    model.files.push_back(
+        {.path = file.path, .size = file.size, .sha256 = file.sha256.value_or(Digest{}), .spelled = file.spelled});
   return model;
 }
 
@@ -189,8 +224,8 @@ void hash_folders(std::vector<LockedModel>& models, const Cache& cache, bundle::
   const KnownChunks known(cache);
   bundle::parallel_for(std::thread::hardware_concurrency(), todo.size(), [&](std::size_t index) {
     const auto& [model, file] = todo[index];
-    file->sha256 =
-        known.learn(fs::canonical(model->spec.folder / file->path), [&](std::uint64_t bytes) { progress.add(bytes); });
+    file->sha256 = known.learn(fs::canonical(model->spec.folder / file->at_source()),
+                               [&](std::uint64_t bytes) { progress.add(bytes); });
   });
   progress.end();
 }
@@ -202,7 +237,7 @@ void archive_folders(std::vector<LockedModel>& models, const Cache& cache, bundl
     progress.note(fmt::format("{}: {} files are carried as one archive", model.spec.title(), model.files.size()));
     Tree tree;
     for (const LockedFile& file : model.files)
-      tree[model.spec.into + "/" + file.path] = {.source = model.spec.folder / file.path};
+      tree[model.spec.into + "/" + file.path] = {.source = model.spec.folder / file.at_source()};
     const bundle::ScratchFolder scratch("tree", cache.scratch());
     const TreeTar tar = write_tree_tar(tree, scratch.path() / "tree.tar");
     cache.adopt(scratch.path() / "tree.tar", tar.sha256);

@@ -211,6 +211,9 @@ class ModelCheck {
     const auto found = files_.find(path);
     if (found == files_.end() || found->second.empty()) return;
     const std::string text = with_plain_numbers(bundle::read_text(found->second, kMaxConfig));
+    if (text.starts_with("\xef\xbb\xbf"))
+      return fault(path +
+                   ": it begins with a byte order mark, which Python's json refuses; save it as UTF-8 without one");
     const std::size_t start = text.find_first_not_of(" \t\r\n");
     if (start == text.npos || text[start] != '{' || !safetensors::Json::accept(text))
       fault(path + ": this is no JSON object, so loaders cannot read it");
@@ -243,7 +246,7 @@ class ModelCheck {
                        has("vocab.json") || has("merges.txt");
     const bool inside = has("model_index.json") || has("adapter_config.json") ||
                         any([](const std::string& path) { return path.ends_with(".gguf"); });
-    if (parts && !vocabulary)
+    if (parts && !vocabulary && !needs_none())
       warn(
           "its tokenizer has none of the usual vocabularies (tokenizer.json, tokenizer.model, vocab.txt, vocab.json "
           "with "
@@ -253,6 +256,17 @@ class ModelCheck {
       warn("it has no tokenizer");
     else if (vocabulary && !has("tokenizer_config.json"))
       warn("tokenizer_config.json is missing; the tokenizer then depends on what transformers guesses");
+  }
+
+  // Whether the tokenizer's class has letters or bytes for its vocabulary. Source: transformers' classes whose
+  // vocab_files_names is empty.
+  bool needs_none() const {
+    const auto found = files_.find("tokenizer_config.json");
+    if (found == files_.end() || found->second.empty()) return false;
+    const auto config = safetensors::Json::parse(bundle::read_text(found->second, kMaxConfig), nullptr, false);
+    const auto name = config.is_object() ? config.find("tokenizer_class") : config.end();
+    static const std::set<std::string> kNeedNone = {"ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer"};
+    return name != config.end() && name->is_string() && kNeedNone.contains(name->get<std::string>());
   }
 
   const LockedModel& model_;

@@ -74,7 +74,7 @@ bundle::HubRepository repository_of(const LockedModel& model) {
 fs::path local_file(const LockedModel& model, const LockedFile& file, const Cache& cache) {
   if (model.spec.hub == Hub::Folder) {
     std::error_code error;
-    const fs::path path = fs::canonical(model.spec.folder / file.path, error);
+    const fs::path path = fs::canonical(model.spec.folder / file.at_source(), error);
     return error ? fs::path() : path;
   }
   return cache.contains(file.sha256) ? cache.path(file.sha256) : fs::path();
@@ -95,9 +95,10 @@ std::vector<Content> contents_of(const LockedModel& model) {
              .origin = FromLock{}}};
   const auto add = [&](const std::string& folder) {
     for (const LockedFile& file : model.files) {
-      const Origin origin = spec.hub == Hub::Folder
-                                ? Origin(FromDisk{spec.folder / file.path})
-                                : Origin(FromServer{.url = url_of(spec, model.commit, file.path), .bearer = token});
+      const Origin origin =
+          spec.hub == Hub::Folder
+              ? Origin(FromDisk{spec.folder / file.at_source()})
+              : Origin(FromServer{.url = url_of(spec, model.commit, file.at_source()), .bearer = token});
       contents.push_back(placed(spec, folder + "/" + file.path, file, origin));
     }
   };

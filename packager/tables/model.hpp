@@ -52,7 +52,9 @@ struct LockedFile {
   std::string path;  // below the model; a SafePath's text
   std::uint64_t size = 0;
   bundle::Digest sha256;
+  std::string spelled = {};  // as its source spells it where that is not Unicode's normal form C; empty: as `path`
 
+  const std::string& at_source() const { return spelled.empty() ? path : spelled; }
   bool operator==(const LockedFile&) const = default;
 };
 

@@ -181,6 +181,9 @@ Digest read_sha256(TomlTable& table) {
 LockedFile read_file(TomlTable& table) {
   LockedFile file{.path = table.string("path"), .size = table.integer("size"), .sha256 = read_sha256(table)};
   bundle::SafePath::parse(file.path, "lock");
+  file.spelled = table.string_or("spelled", "");
+  if (!file.spelled.empty() && bundle::composed(file.spelled) != file.path)
+    table.refuse("spelled", "this is not the path in another form of Unicode", file.path, file.spelled);
   table.done();
   return file;
 }
@@ -263,8 +266,9 @@ std::string write_locked_models(const std::vector<LockedModel>& models, const fs
     }
     out += "files = [\n";
     for (const LockedFile& file : model.files)
-      out += fmt::format("  {{ path = {}, size = {}, sha256 = {} }},\n", toml_quoted(file.path), file.size,
-                         toml_quoted(file.sha256.hex()));
+      out += fmt::format("  {{ path = {}, size = {}, sha256 = {}{} }},\n", toml_quoted(file.path), file.size,
+                         toml_quoted(file.sha256.hex()),
+                         file.spelled.empty() ? "" : ", spelled = " + toml_quoted(file.spelled));
     out += "]\n";
   }
   return out;

@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include "packager/files/known_chunks.hpp"
+#include "packager/models/model_files.hpp"
 #include "packager/tables/model_toml.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_hub.hpp"
 
@@ -164,8 +166,40 @@ TEST_CASE("a hub that sends another file than it listed is not believed") {
 
 TEST_CASE("a name in a folder that no bundle can have is to be changed there, since nobody else sent it") {
   HubDesk desk;
-  write_file(desk.dir / "tiny/Re\xcc\x81sume\xcc\x81.md", "#");  // as macOS writes é
-  CHECK_REFUSED(desk.lock(), Format, "convmv -f utf8 -t utf8 --nfc");
+  write_file(desk.dir / "tiny/a\nb.md", "#");
+  CHECK_REFUSED(desk.lock(), Format, "rename it there");
+}
+
+TEST_CASE("names that macOS decomposed are carried composed, from the files as the folder spells them") {
+  HubDesk desk;
+  const std::string decomposed = "Re\xcc\x81sume\xcc\x81.md", composed = "R\xc3\xa9sum\xc3\xa9.md";
+  write_file(desk.dir / "tiny" / decomposed, "# of a tiny model");
+  const LockedModel model = desk.lock();
+  const auto file =
+      std::find_if(model.files.begin(), model.files.end(), [&](const LockedFile& one) { return one.path == composed; });
+  REQUIRE(file != model.files.end());
+  CHECK(file->sha256 == bundle::sha256(bundle::as_bytes(std::string_view("# of a tiny model"))));
+  CHECK(local_file(model, *file, desk.cache) == desk.dir / "tiny" / decomposed);
+
+  const std::string text = write_locked_models({model}, desk.dir.path());
+  CHECK(text.find("spelled = \"" + decomposed + "\"") != std::string::npos);
+  write_file(desk.dir / "m.toml", text);
+  const TomlValue document = read_toml(desk.dir / "m.toml", bundle::ErrorCode::Format);
+  TomlTable table(document, desk.dir / "m.toml", bundle::ErrorCode::Format);
+  CHECK(read_locked_models(table, desk.dir.path()) == std::vector{model});
+
+  write_file(desk.dir / "tiny" / composed, "# another one");
+  CHECK_REFUSED(desk.lock(), Usage, "two files of a folder have the same name");
+}
+
+TEST_CASE("a lock's other spelling of a path is that path in another form of Unicode, and no other file") {
+  const test::TempDir dir;
+  write_file(dir / "m.toml",
+             "[[model]]\nsource = \"m\"\ninto = \"models/m\"\nfiles = [{ path = \"a\", size = 1, sha256 = \"" +
+                 std::string(64, '0') + "\", spelled = \"../../etc/shadow\" }]\n");
+  const TomlValue document = read_toml(dir / "m.toml", bundle::ErrorCode::Format);
+  TomlTable table(document, dir / "m.toml", bundle::ErrorCode::Format);
+  CHECK_REFUSED(read_locked_models(table, dir.path()), Format, "not the path in another form of Unicode");
 }
 
 TEST_CASE("what speaks against a model is said before its large files are fetched or hashed") {

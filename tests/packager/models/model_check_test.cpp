@@ -96,6 +96,7 @@ TEST_CASE("each fault of a model is found, and nothing else with it") {
       {"the JSON is not acceptable", with(sharded_model(), index, "{")},
       {"generation_config.json: this is no JSON", with(tiny_model(), "generation_config.json", "{\"a\": }")},
       {"config.json: this is no JSON object", with(tiny_model(), "config.json", "[1]")},
+      {"config.json: it begins with a byte order mark", with(tiny_model(), "config.json", "\xef\xbb\xbf{}")},
       {"config.json: this is no JSON object", with(tiny_model(), "config.json", "{\"a\": 1")},
       {"training_args.bin: torch.save", with(tiny_model(), "training_args.bin", "x")},
       {"weights.bin: it begins like a pickle", with(tiny_model(), "weights.bin", "\x80\x04\x95 more")},
@@ -181,7 +182,8 @@ TEST_CASE("a tokenizer whose vocabulary has an unusual name is complete") {
   for (const ModelFiles& files :
        {with(with(bare, "vocab.json", "{}"), "preprocessor_config.json", "{}"),            // wav2vec2
         with(with(with(bare, "vocab.json", "{}"), "source.spm", "x"), "target.spm", "x"),  // Marian
-        with(bare, "spm.model", "x"), with(bare, "tokenizer.model.v3", "x"), with(bare, "ice_text.model", "x")}) {
+        with(bare, "spm.model", "x"), with(bare, "tokenizer.model.v3", "x"), with(bare, "ice_text.model", "x"),
+        with(bare, "tokenizer_config.json", R"({"tokenizer_class": "ByT5Tokenizer"})")}) {
     const ModelReport report = Desk().look(files);
     CHECK_MESSAGE(report.faults.empty(), all(report.faults));
     CHECK_MESSAGE(report.warnings.empty(), all(report.warnings));
