@@ -41,8 +41,8 @@ std::vector<std::string> warnings_of(const std::vector<Finding>& findings);
 // Throws one Error that lists every Fail, with the code of the first one; nothing without a Fail.
 void refuse_failures(const std::vector<Finding>& findings, const bundle::Manifest& manifest);
 
-// Throws Usage for a path with control characters, which scripts could not handle, or a colon, which PATH cannot. Called
-// before anything else.
+// Throws Usage for a path with control characters, which scripts could not handle, or a colon, which PATH cannot.
+// Called before anything else.
 void check_prefix(const Prefix& prefix);
 
 }  // namespace sealift::installer
