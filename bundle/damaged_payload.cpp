@@ -49,15 +49,16 @@ struct DamagedPayload::State {
 
 std::string Damage::verdict() const {
   if (bad_chunks == 0) return bad_volumes.empty() ? "" : "every chunk is right somewhere, but volumes have a fault";
-  const std::string bad = std::to_string(bad_chunks) + " of " + std::to_string(chunks) + " chunks are damaged (" +
-                          std::to_string(bad_bytes) + " bytes)";
+  const std::string bad = std::to_string(bad_chunks) + " of " + std::to_string(chunks) +
+                          " chunks are lost or damaged (" + std::to_string(bad_bytes) + " bytes)";
   if (!has_recovery) return bad + ", and the bundle has no recovery data";
   if (mendable())
-    return bad + "; recovery data mends them (up to " + std::to_string(parity) + " pieces of each of " +
+    return bad + "; recovery data mends them (up to " + std::to_string(parity) + " chunks of each of " +
            std::to_string(groups) + " groups)";
   return bad + "; recovery data does not mend them: " + std::to_string(lost_groups) + " of " + std::to_string(groups) +
-         " groups lack " + std::to_string(missing_pieces) + " pieces more than are there (" +
-         std::to_string(recovery_there) + " of " + std::to_string(recovery_chunks) + " recovery chunks are right)";
+         " groups lack " + std::to_string(missing_pieces) + " chunks more than can be made (" +
+         std::to_string(recovery_there) + " of " + std::to_string(recovery_chunks) +
+         " recovery chunks are here and right)";
 }
 
 DamagedPayload::DamagedPayload(const VerifiedBundle& bundle, std::vector<std::filesystem::path> folders)

@@ -35,7 +35,10 @@ Response ranged(const Request& request, const bundle::Digest& digest, std::uint6
   if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
   const RangeAnswer answer = answer_range(request.range, size);
   if (answer.kind == RangeKind::Unsatisfiable) {
-    response = refusal(416, "the range lies outside of the file's " + std::to_string(size) + " bytes");
+    const std::string bytes = std::to_string(size);  // who goes on behind them has all
+    response = refusal(416, request.range == "bytes=" + bytes + "-"
+                                ? "the file has " + bytes + " bytes, and you have them: it is complete"
+                                : "the range lies outside of the file's " + bytes + " bytes");
     response.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));
   } else if (answer.kind == RangeKind::Part) {
     response.status = 206;

@@ -134,7 +134,7 @@ TEST_CASE("a medium that is whole needs no mending, and nothing is written") {
 TEST_CASE("more than can be mended is refused with what is missing, and nothing is written") {
   const Scratched site;
   for (std::uint64_t i = 0; i <= site.layout().parity(); ++i) site.scratch_piece(site.layout().piece_at(0, i));
-  CHECK_REFUSED(site.mend(), Digest, "lack 1 pieces more");
+  CHECK_REFUSED(site.mend(), Digest, "lack 1 chunks more");
   CHECK_REFUSED(site.mend(), Digest, site.made.volume(0).filename().string());
   site.check_nothing_written();
   CHECK(!site.verify().damage->mendable());

@@ -90,7 +90,14 @@ TEST_CASE("a bundle's files are listed with their digests, and each comes in ran
   CHECK(whole.header("Cache-Control") == "no-cache");
   CHECK(whole.route == RouteKind::Entry);
   CHECK(get_listed(catalogue, target, "bytes=10-19").body_size() == 10);
-  CHECK(get_listed(catalogue, target, "bytes=3000-").status == 416);
+  const std::string size = std::to_string(rows.size());
+  for (const auto& [range, words] : {std::pair{"bytes=" + size + "-", "you have them: it is complete"},
+                                     std::pair{std::string("bytes=3000000-"), "lies outside of the file's"}}) {
+    const Response past = get_listed(catalogue, target, range);
+    CHECK(past.status == 416);
+    CHECK(past.header("Content-Range") == "bytes */" + size);
+    CHECK(text_in(past).find(words) != std::string::npos);
+  }
 }
 
 TEST_CASE("a path of a bundle's files that climbs, is compressed, rotten or of another bundle is not there") {

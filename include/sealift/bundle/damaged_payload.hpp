@@ -33,7 +33,7 @@ struct Damage {
   std::vector<Error> faults;             // of volumes, chunks, the list, recovery files and chunks; in this order
 
   bool mendable() const { return lost_groups == 0; }
-  // "3 of 700 chunks are damaged, and recovery data mends them …"; empty: every volume is whole.
+  // "3 of 700 chunks are lost or damaged, and recovery data mends them …"; empty: every volume is whole.
   std::string verdict() const;
 };
 

@@ -176,7 +176,7 @@ TEST_CASE("one more lost piece than recovery chunks is refused, with how many ar
   CHECK(!damage.mendable());
   CHECK(damage.lost_groups == 1);
   CHECK(damage.missing_pieces == 1);
-  CHECK(damage.verdict().find("lack 1 pieces more") != std::string::npos);
+  CHECK(damage.verdict().find("lack 1 chunks more") != std::string::npos);
   CHECK_REFUSED(medium.mended(damage), Digest, "1 piece(s) of this group less are enough");
 }
 
