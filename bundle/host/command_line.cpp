@@ -81,6 +81,13 @@ Error unforeseen(const std::exception& error) {
             {.what = "the system gives this program no more threads or processes",
              .got = error.what(),
              .next = "raise this account's limits (ulimit -u and -v; of a container: pids), and run this again"}};
+  if (system != nullptr && system->code() == std::errc::operation_not_permitted)
+    return {ErrorCode::Io,
+            {.what = "the system does not let this program make a thread",
+             .got = error.what(),
+             .next = "an older container runtime's filter (seccomp) refuses calls that it does not know, as clone3: "
+                     "update the runtime (Docker: 20.10.10), or start the container with --security-opt "
+                     "seccomp=unconfined"}};
   return {ErrorCode::Io, {.what = "something failed that this program does not expect", .got = error.what()}};
 }
 

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "installer/host/probe_hardware.hpp"
+#include "installer/start/host_authorities.hpp"
 #include "sealift/bundle/native/elf.hpp"
 #include "sealift/bundle/native/libc_version.hpp"
 
@@ -162,6 +163,13 @@ std::string compiler_of(const fs::path& root) {
   return {};
 }
 
+// Where Debian and its kin, EL, SUSE and Alpine have them; sealift-start asks for the same files.
+std::string authorities_of(const fs::path& root) {
+  for (const std::string_view file : kAuthorities)
+    if (::access((root / file.substr(1)).c_str(), R_OK) == 0) return std::string(file);
+  return {};
+}
+
 }  // namespace
 
 Machine probe(const fs::path& root) {
@@ -180,6 +188,9 @@ Machine probe(const fs::path& root) {
   machine.shared_memory = probe_shared_memory(root);
   machine.locale = locale_of_environment();
   machine.compiler = compiler_of(root);
+  machine.authorities = authorities_of(root);
+  std::error_code ignored;
+  machine.time_zones = fs::exists(root / "usr/share/zoneinfo/UTC", ignored);
   return machine;
 }
 

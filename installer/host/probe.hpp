@@ -17,6 +17,8 @@ struct Machine {
   std::optional<std::uint64_t> shared_memory = {};  // bytes that /dev/shm holds; nothing: none is mounted
   std::string locale = {};                          // from this process's environment
   std::string compiler = {};                        // a C compiler's path
+  std::string authorities = {};                     // the path of the host's certificate authorities
+  bool time_zones = false;                          // whether the host has their table
 };
 
 // `root` is the root folder of the host's file system; the architecture is the running kernel's. What cannot be read is

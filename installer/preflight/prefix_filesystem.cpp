@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 
@@ -63,6 +64,13 @@ std::vector<fs::path> mounted_inside(const Prefix& prefix) {
   return elsewhere;
 }
 
+// glibc asks by faccessat2, to which older container runtimes answer EPERM, as to each call that they do not know. Then
+// the older call, which asks for the real user: that is this one.
+bool is_writable(const fs::path& folder) {
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
+  return errno == EPERM && ::access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
 }  // namespace
 
 PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk) {
@@ -71,7 +79,7 @@ PrefixFilesystem probe_prefix_filesystem(const Prefix& prefix, const Disk& disk)
   std::error_code ignored;
   while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
   if (!fs::is_directory(folder, ignored)) return filesystem;  // the Conflict is thrown when the folder is made
-  filesystem.writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+  filesystem.writable = is_writable(folder);
   filesystem.folds_case = folds_case(folder);
   filesystem.mounted_inside = mounted_inside(prefix);
   return filesystem;

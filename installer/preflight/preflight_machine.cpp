@@ -235,6 +235,33 @@ Finding clock_of(const bundle::Manifest& manifest, bundle::Time now) {
                 .next = "set the clock: certificates, logs and receipts will be dated wrongly"});
 }
 
+Finding authorities(const Machine& machine) {
+  const std::string needed = "the system's certificate authorities";
+  if (!machine.authorities.empty()) return ok("certificates", needed, machine.authorities);
+  return found(Verdict::Warn, "certificates",
+               {.what = "this machine has no certificate authorities, and a bundle carries none for its own servers",
+                .expected = needed,
+                .got = "none where Debian, EL or SUSE have them",
+                .next = "https to servers of this site fails without them: install ca-certificates, or set "
+                        "SSL_CERT_FILE in the jobs"});
+}
+
+// Python reads the system's table, else that of the wheel tzdata.
+Finding time_zones(const bundle::Manifest& manifest, const Machine& machine) {
+  const std::string needed = "/usr/share/zoneinfo, or the wheel tzdata";
+  const bool carried = std::any_of(manifest.entries.begin(), manifest.entries.end(), [](const bundle::Entry& entry) {
+    const std::string& path = entry.path.text();
+    return entry.kind == bundle::EntryKind::Wheel && path.substr(path.rfind('/') + 1).starts_with("tzdata-");
+  });
+  if (machine.time_zones || carried) return ok("time zones", needed, carried ? "carried" : "/usr/share/zoneinfo");
+  return found(Verdict::Warn, "time zones",
+               {.what = "there is no table of time zones",
+                .expected = needed,
+                .got = "neither",
+                .next = "programs that ask for a zone by name fail: install tzdata, or add it to the job's "
+                        "requirements"});
+}
+
 // Triton writes C at run time and asks for a compiler, which the bundle may carry.
 std::optional<Finding> compiler(const bundle::Manifest& manifest, const Machine& machine) {
   const bool triton = std::any_of(manifest.entries.begin(), manifest.entries.end(), [](const bundle::Entry& entry) {
@@ -262,7 +289,7 @@ std::vector<Finding> machine_findings(const bundle::Manifest& manifest, const Ma
       architecture(manifest, machine), glibc(manifest, machine),     libstdcxx(manifest, machine),
       kernel(manifest, machine),       processor(manifest, machine), driver(manifest, machine),
       gpus(manifest, machine),         shared_memory(machine),       locale(machine),
-      clock_of(manifest, now)};
+      clock_of(manifest, now),         authorities(machine),         time_zones(manifest, machine)};
   if (std::optional<Finding> finding = gpu_code(manifest, machine)) findings.push_back(std::move(*finding));
   if (std::optional<Finding> finding = compiler(manifest, machine)) findings.push_back(std::move(*finding));
   return findings;

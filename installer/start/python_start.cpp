@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "bundle/host/trusted_path.hpp"
+#include "installer/start/host_authorities.hpp"
 
 namespace sealift::installer {
 
@@ -30,8 +31,13 @@ bool is_inside(const char* root) {
   return std::strncmp(root, real, size) == 0 && root[size] == '/';
 }
 
+// What tells Python where another interpreter is: its standard library, its program, what it was built for.
+constexpr const char* kOfAnother[] = {"PYTHONHOME",          "PYTHONPLATLIBDIR",           "PYTHONEXECUTABLE",
+                                      "__PYVENV_LAUNCHER__", "_PYTHON_SYSCONFIGDATA_NAME", "_PYTHON_HOST_PLATFORM",
+                                      "_PYTHON_PROJECT_BASE"};
+
 void set_search_path(const char* root) {
-  ::unsetenv("PYTHONHOME");  // names another interpreter's standard library
+  for (const char* name : kOfAnother) ::unsetenv(name);
   if (std::getenv("PYTHONNOUSERSITE") == nullptr) ::setenv("PYTHONNOUSERSITE", "1", 1);
   const bool inside = is_inside(root);
   ::setenv(kGeneration, root, 1);
@@ -46,6 +52,17 @@ void set_search_path(const char* root) {
                  "set SEALIFT_PYTHONPATH (empty: none, and not a word)\n",
                  root);
     ::unsetenv("PYTHONPATH");
+  }
+}
+
+// The carried OpenSSL looks where its own distribution has the authorities, and this host may be of another one. What
+// the user has set, and a host of Debian's kind, where it finds them itself, are left alone.
+void set_authorities() {
+  if (std::getenv("SSL_CERT_FILE") != nullptr || std::getenv("SSL_CERT_DIR") != nullptr) return;
+  for (const std::string_view file : kAuthorities) {
+    if (::access(file.data(), R_OK) != 0) continue;
+    if (file != kAuthorities[0]) ::setenv("SSL_CERT_FILE", file.data(), 1);
+    return;
   }
 }
 
@@ -148,6 +165,7 @@ Given set_bytecode(const char* root, const char* name, const char* cache, const 
 
 Given prepare_python(const char* root, const char* name, const char* cache, const Given& given) {
   set_search_path(root);
+  set_authorities();
   return set_bytecode(root, name, cache, given);
 }
 

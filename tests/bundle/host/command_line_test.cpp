@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 #include "bundle/core/foreign_text.hpp"
 
@@ -98,6 +99,19 @@ TEST_CASE("what the standard library says of a file has the code, the path and t
   CHECK(full.exit_code == 9);
   CHECK(full.err.find("/full/disk") != std::string::npos);
   CHECK(full.err.find("make room there") != std::string::npos);
+}
+
+TEST_CASE(
+    "a thread that cannot be made is told with what refuses it: a limit, or an older container runtime's filter") {
+  Fixture fixture;
+  const auto ended = [&](std::errc why) {
+    fixture.act = [why]() -> int { throw std::system_error(std::make_error_code(why), "a thread"); };
+    return fixture.run({"pack", "b"});
+  };
+  CHECK(ended(std::errc::resource_unavailable_try_again).err.find("ulimit -u") != std::string::npos);
+  const Ended refused = ended(std::errc::operation_not_permitted);
+  CHECK(refused.exit_code == 3);
+  CHECK(refused.err.find("seccomp=unconfined") != std::string::npos);
 }
 
 TEST_CASE("an error is told on stderr and gives the exit code; with --json it is an object on stdout, too") {

@@ -69,6 +69,8 @@ TEST_CASE("probe sees RHEL 8: its hidden Python, OpenSSL 1.1, GPUs and their ope
       .file("proc/sys/kernel/osrelease", "4.18.0-553.el8_10.x86_64\n")
       .file("proc/cpuinfo", kV4 + "\n")
       .file("usr/libexec/platform-python3.6")
+      .file("etc/pki/tls/certs/ca-bundle.crt")
+      .file("usr/share/zoneinfo/UTC")
       .file("usr/bin/python3.11")
       .file("usr/bin/python3.11-config")
       .file("usr/lib64/libcrypto.so.1.1")
@@ -95,6 +97,9 @@ TEST_CASE("probe sees RHEL 8: its hidden Python, OpenSSL 1.1, GPUs and their ope
   CHECK(target.driver == "580.65.06");
   CHECK(target.python == std::vector<std::string>{"3.6", "3.11"});
   CHECK(target.crypto == std::vector<std::string>{"libcrypto 1.1", "fips kernel"});
+  const Machine machine = probe(host.root.path());
+  CHECK(machine.authorities == "/etc/pki/tls/certs/ca-bundle.crt");
+  CHECK(machine.time_zones);
 }
 
 TEST_CASE("probe sees Kylin V10, where a GPU without a driver is a number") {
@@ -139,6 +144,8 @@ TEST_CASE("probe of a machine without anything says so plainly and leaves out wh
   CHECK(text_of(none).find("gpus") == std::string::npos);
   CHECK(json_of(none)["glibc"].is_null());
   CHECK(json_of(none)["gpus"].empty());
+  CHECK(none.authorities.empty());
+  CHECK_FALSE(none.time_zones);
   write_file(root / "lib64/libc.so.6", "not an ELF file");
   write_file(root / "usr/lib64/libc.so.6", make_offering_elf({"GLIBC_2.28"}, EM_RISCV));
   write_file(root / "etc/os-release/in-the-way", "");

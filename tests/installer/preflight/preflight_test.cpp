@@ -41,6 +41,8 @@ struct Facts {
     machine.shared_memory = std::uint64_t{64} << 30;
     machine.locale = "en_US.UTF-8";
     machine.compiler = "/usr/bin/cc";
+    machine.authorities = "/etc/pki/tls/certs/ca-bundle.crt";
+    machine.time_zones = true;
     filesystem.path = "/opt/ai";
     filesystem.mount.type = 0xef53;
     plan.needed_bytes = 1000;
@@ -211,6 +213,17 @@ TEST_CASE("shared memory, locale, clock and compiler only warn") {
                 .kind = path.ends_with(".whl") ? bundle::EntryKind::Wheel : bundle::EntryKind::File});
        },
        "compiler", Verdict::Ok, ""},
+      {"no certificate authorities", [](Facts& facts) { facts.machine.authorities = ""; }, "certificates",
+       Verdict::Warn, "none where Debian, EL or SUSE have them"},
+      {"no time zones", [](Facts& facts) { facts.machine.time_zones = false; }, "time zones", Verdict::Warn, "neither"},
+      {"no time zones, for a bundle that carries them",
+       [](Facts& facts) {
+         facts.machine.time_zones = false;
+         facts.manifest.entries.push_back(
+             {.path = bundle::SafePath::parse("wheels/tzdata-2026.1-py2.py3-none-any.whl", ""),
+              .kind = bundle::EntryKind::Wheel});
+       },
+       "time zones", Verdict::Ok, ""},
   });
   for (const char* locale : {"zh_CN.utf8", "C.UTF-8", "C", "POSIX", ""})  // UTF-8, and what Python takes for it
     check_each({{locale, in(locale), "locale", Verdict::Ok, ""}});

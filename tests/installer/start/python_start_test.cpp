@@ -3,6 +3,7 @@
 // when `current` leads elsewhere, takes no modules of the user's unasked, and leaves no bytecode behind.
 #include <sys/stat.h>
 
+#include "bundle/core/text_parts.hpp"
 #include "installer/activation/venv.hpp"
 #include "installer/doctor/doctor.hpp"
 #include "installer/generations/generation.hpp"
@@ -171,10 +172,37 @@ TEST_CASE("modules of the user's come before the signed ones only where the user
   CHECK(site.said(". $P/activate\nexport PYTHONPATH=" + mine + "\npython" + ask) == "mine\n");
   CHECK(site.said("$P/current/bin/python -c \"import os, sys; os.environ['PYTHONPATH'] = '" + mine +
                   "'; os.execv(sys.executable, ['python', '-c', 'import demo; print(demo.VERSION)'])\"") == "mine\n");
-  CHECK(site.said("PYTHONHOME=/nowhere $P/current/bin/python" + ask) == "1\n");
+  for (const char* set :
+       {"PYTHONHOME=/nowhere", "PYTHONPLATLIBDIR=lib64x", "PYTHONEXECUTABLE=/nowhere/bin/python3",
+        "_PYTHON_SYSCONFIGDATA_NAME=none", "_PYTHON_PROJECT_BASE=/nowhere", "_PYTHON_HOST_PLATFORM=other"})
+    CHECK(site.said(std::string(set) + " $P/current/bin/python" + ask) == "1\n");
+  CHECK(site.said("_PYTHON_HOST_PLATFORM=other _PYTHON_SYSCONFIGDATA_NAME=none PYTHONPLATLIBDIR=lib64x "
+                  "$P/current/bin/python -c 'import sys, sysconfig; sysconfig.get_config_vars(); "
+                  "print(sys.platlibdir, sysconfig.get_platform() == \"other\")'") == "lib False\n");
   const std::string local = " -c 'import theirs'; echo $?\n";
   CHECK(site.said("$P/current/bin/python" + local).ends_with("No module named 'theirs'\n1\n"));
   CHECK(site.said("PYTHONNOUSERSITE= $P/current/bin/python" + local) == "0\n");
+}
+
+TEST_CASE("certificate authorities are found where EL and SUSE have them; what the user or Debian says counts") {
+  if (!host_interpreter_is_there()) return;
+  const PythonSite& site = common_site();
+  const std::string held = "bwrap --dev-bind / / --tmpfs /etc --tmpfs /var/lib ",
+                    ask = " $P/current/bin/python -c \"import os; print(os.environ.get('SSL_CERT_FILE'))\"\n";
+  if (site.said(held + "echo held") != "held\n") return left_out("needs bwrap");
+  const auto on = [&](const std::string& files, const std::string& set = "") {
+    std::string there;
+    for (const std::string_view file : bundle::split(files, ' ')) there += "--ro-bind $0 " + std::string(file) + " ";
+    return site.said(set + held + there + ask);
+  };
+  const std::string debian = "/etc/ssl/certs/ca-certificates.crt", el = "/etc/pki/tls/certs/ca-bundle.crt";
+  CHECK(on(el) == el + "\n");
+  CHECK(on("/etc/ssl/ca-bundle.pem") == "/etc/ssl/ca-bundle.pem\n");
+  CHECK(on("/var/lib/ca-certificates/ca-bundle.pem") == "/var/lib/ca-certificates/ca-bundle.pem\n");
+  CHECK(on(debian) == "None\n");
+  CHECK(on(debian + " " + el) == "None\n");
+  CHECK(on(el, "SSL_CERT_FILE=/mine ") == "/mine\n");
+  CHECK(on(el, "SSL_CERT_DIR=/mine ") == "None\n");
 }
 
 TEST_CASE("whoever imports what, and however, the doctor finds nothing new in the prefix") {
