@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sealift/bundle/open_bundle.hpp"
 
+#include <optional>
 #include <string>
 #include <system_error>
 
+#include "bundle/payload/changed_names.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
 
@@ -12,29 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A disc that is read without Rock Ridge or Joliet, or written to FAT by an old system, shows its names in upper case.
-bool has_shouted_seal(const fs::path& folder) {
-  std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(".SEAL") || name.ends_with(".SEAL;1")) return true;
-  }
-  return false;
-}
-
 [[noreturn]] void refuse_without_seal(const fs::path& folder) {
-  if (has_shouted_seal(folder))
-    throw Error(
-        ErrorCode::Missing,
-        {.what = "the file names are in upper case here, so the seal does not seal them",
-         .where = folder.string(),
-         .expected = "the names that the bundle was written with, like NAME-VERSION.seal",
-         .next = "mount the disc with its own names (its Rock Ridge or Joliet names, or `mount -o map=normal`), "
-                 "or copy the files and give them their names back"});
+  const std::optional<ChangedName> instead = instead_of_bundle(folder);
   throw Error(ErrorCode::Missing, {.what = "there is no seal here",
                                    .where = folder.string(),
                                    .expected = "a file named NAME-VERSION.seal",
-                                   .next = "name the bundle's folder"});
+                                   .got = instead ? instead->got : "",
+                                   .next = instead ? instead->next : "name the bundle's folder"});
 }
 
 // The seal's path, its contents not read yet.
@@ -46,6 +32,7 @@ OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
             .seal = {}};
   OpenBundle found;
   found.folder = folder_or_seal;
+  if (fs::is_regular_file(folder_or_seal, error)) refuse_without_seal(folder_or_seal);
   fs::directory_iterator files(folder_or_seal, error);
   if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
   for (const fs::directory_entry& file : files) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <system_error>
 
+#include "bundle/payload/changed_names.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -18,6 +19,15 @@ namespace {
 std::vector<Digest> read_digests(const std::filesystem::path& path, std::uint64_t count, DigestAlgorithm algorithm,
                                  const Digest& as_signed, const std::string& what) {
   const std::uint64_t expected = count * Digest::kSize;
+  std::error_code unseen;
+  if (std::filesystem::symlink_status(path, unseen).type() == std::filesystem::file_type::not_found) {
+    const auto changed = changed_name(path.parent_path(), path.filename().string());
+    throw Error(ErrorCode::Missing, {.what = what + " is missing",
+                                     .where = path.string(),
+                                     .expected = std::to_string(expected) + " bytes",
+                                     .got = changed ? changed->got : "",
+                                     .next = changed ? changed->next : "copy it into the bundle's folder"});
+  }
   const InputFile file(path);
   if (file.size() != expected)
     throw Error(ErrorCode::Digest, {.what = what + " has the wrong length",
@@ -37,8 +47,37 @@ std::vector<Digest> read_digests(const std::filesystem::path& path, std::uint64_
   return digests;
 }
 
+// As a copy in text mode makes of a script.
+bool differs_in_line_breaks(const std::filesystem::path& path, const Companion& companion) {
+  constexpr std::uint64_t kMostText = std::uint64_t{1} << 20;
+  const InputFile file(path);
+  if (file.size() <= companion.size || file.size() > kMostText) return false;
+  std::string text(static_cast<std::size_t>(file.size()), '\0'), without;
+  file.read_exactly(0, std::as_writable_bytes(std::span(text)));
+  for (std::size_t at = 0; at < text.size(); ++at)
+    if (text[at] != '\r' || at + 1 == text.size() || text[at + 1] != '\n') without += text[at];
+  return without.size() == companion.size && sha256(as_bytes(without)) == companion.sha256;
+}
+
 bool is_among(const std::vector<Volume>& files, const std::string& name) {
   return std::any_of(files.begin(), files.end(), [&](const Volume& file) { return file.name == name; });
+}
+
+// A volume that a disc has renamed looks like a file of nobody's.
+void refuse_renamed_files(const std::filesystem::path& folder, const Manifest& manifest) {
+  std::vector<Volume> files = manifest.payload.volumes;
+  if (manifest.payload.recovery)
+    files.insert(files.end(), manifest.payload.recovery->files.begin(), manifest.payload.recovery->files.end());
+  for (const Volume& file : files) {
+    std::error_code unseen;
+    if (std::filesystem::exists(std::filesystem::symlink_status(folder / file.name, unseen))) continue;
+    if (const auto changed = changed_name(folder, file.name))
+      throw Error(ErrorCode::Missing, {.what = "a volume is missing",
+                                       .where = (folder / file.name).string(),
+                                       .expected = std::to_string(file.size) + " bytes",
+                                       .got = changed->got,
+                                       .next = changed->next});
+  }
 }
 
 }  // namespace
@@ -62,13 +101,14 @@ void refuse_extra_files(const std::filesystem::path& folder, const Manifest& man
         name == manifest.stem() + std::string(kChunksSuffix) || is_among(manifest.payload.volumes, name) ||
         (manifest.payload.recovery &&
          (name == manifest.stem() + std::string(kRecoverySuffix) || is_among(manifest.payload.recovery->files, name)));
-    if (!expected)
-      throw Error(ErrorCode::Conflict,
-                  {.what = "the folder holds a file that the bundle does not have",
-                   .where = file.path().string(),
-                   .expected = std::to_string(manifest.payload.volumes.size()) + " volume(s) of " + manifest.stem(),
-                   .got = SafePath::printable(name),
-                   .next = "move it away; bundles are kept one to a folder"});
+    if (expected) continue;
+    refuse_renamed_files(folder, manifest);
+    throw Error(ErrorCode::Conflict,
+                {.what = "the folder holds a file that the bundle does not have",
+                 .where = file.path().string(),
+                 .expected = std::to_string(manifest.payload.volumes.size()) + " volume(s) of " + manifest.stem(),
+                 .got = SafePath::printable(name),
+                 .next = "move it away; bundles are kept one to a folder"});
   }
 }
 
@@ -84,13 +124,21 @@ void check_companions(const std::filesystem::path& folder, const Manifest& manif
       hasher.update(piece);
       offset += piece.size();
     }
-    if (const Digest digest = hasher.finish(); source.size() != companion.size || digest != companion.sha256)
-      throw Error(ErrorCode::Digest, {.what = "a program beside the bundle differs from what was signed",
-                                      .where = path.string(),
-                                      .expected = "sha256 " + companion.sha256.hex(),
-                                      .got = source.size() != companion.size ? std::to_string(source.size()) + " bytes"
-                                                                             : "sha256 " + digest.hex(),
-                                      .next = "do not run it; copy it again from its source"});
+    if (const Digest digest = hasher.finish(); source.size() != companion.size || digest != companion.sha256) {
+      const bool breaks = differs_in_line_breaks(path, companion);
+      throw Error(
+          ErrorCode::Digest,
+          {.what = "a program beside the bundle differs from what was signed",
+           .where = path.string(),
+           .expected = "sha256 " + companion.sha256.hex(),
+           .got = breaks                            ? "the same text with line breaks of Windows (CR LF)"
+                  : source.size() != companion.size ? std::to_string(source.size()) + " bytes"
+                                                    : "sha256 " + digest.hex(),
+           .next = breaks ? "it was copied as text (FTP, an editor, git): copy it again as binary, or take them "
+                            "back: sed -i 's/\\r$//' " +
+                                SafePath::printable(companion.name)
+                          : "do not run it; copy it again from its source"});
+    }
   }
 }
 

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "bundle/payload/changed_names.hpp"
+
 namespace sealift::bundle {
 
 OpenVolumes::OpenVolumes(VolumeSources sources, std::vector<Volume> volumes, std::string remedy)
@@ -89,11 +91,17 @@ OpenVolumes::File OpenVolumes::find(const Volume& volume) const {
     }
   }
   if (fault) throw *fault;
-  throw Error(ErrorCode::Missing, {.what = "a volume is missing",
-                                   .where = (sources_.folders.front() / volume.name).string(),
-                                   .expected = std::to_string(volume.size) + " bytes",
-                                   .got = sources_.folders.size() > 1 ? looked : "",
-                                   .next = "copy " + volume.name + " into the bundle's folder" + remedy_});
+  std::optional<ChangedName> changed;
+  for (const std::filesystem::path& folder : sources_.folders)
+    if (!changed) changed = changed_name(folder, volume.name);
+  throw Error(ErrorCode::Missing,
+              {.what = "a volume is missing",
+               .where = (sources_.folders.front() / volume.name).string(),
+               .expected = std::to_string(volume.size) + " bytes",
+               .got = changed                       ? changed->got
+                      : sources_.folders.size() > 1 ? looked
+                                                    : "",
+               .next = changed ? changed->next : "copy " + volume.name + " into the bundle's folder" + remedy_});
 }
 
 OpenVolumes::File OpenVolumes::open(const std::filesystem::path& path, const Volume& volume) const {

@@ -11,6 +11,12 @@
 # Three outcomes: 0 good; 11 cannot check (a tool or an algorithm is missing here); any other code: bad. The codes
 # are those of sealift-install: 2 usage, 3 unreadable, 4 format, 5 digest, 6 signature, 7 missing, 10 conflict,
 # 14 rollback, 16 revoked or expired.
+#
+# Each of these lines ends with a comment, which takes the CR that a copy in text mode puts there.
+breaks=$(dd if="$0" bs=10 count=1 2> /dev/null | tr -d '\r' | wc -c) #
+[ $((breaks)) -ne 9 ] || echo 'cannot check: this script has line breaks of Windows (CR LF)' >&2 #
+[ $((breaks)) -ne 9 ] || printf '%s\n' "  next:     copy it again as binary, or take them back: sed -i 's/\r\$//' audit.sh" >&2 #
+[ $((breaks)) -ne 9 ] || exit 11 #
 set -u
 LC_ALL=C IFS=' 	
 '
@@ -30,6 +36,8 @@ fail() {  # CODE WHAT WHERE EXPECTED GOT NEXT; empty ones are left out
 note() { say 'note: ' "$*"; }
 again='copy it again from its source; if it stays, do not use it'
 sender='ask the sender for an intact one'
+elsewhere='use a machine with an OpenSSL 3 that has it; one in FIPS mode has ECDSA alone'
+names='mount the disc with its own names (Rock Ridge or Joliet), or give the files their names back'
 
 # --- 1. Arguments and tools.
 case $# in 1 | 2 | 3) ;; *) fail 2 'usage: sh audit.sh FINGERPRINT [FOLDER [VOLUME]]' ;; esac
@@ -337,6 +345,8 @@ require_role() {  # ROLE FACTS WHERE
       print (counted + 0) " of " threshold (none == "" ? "" : ", none of kind" none)
     }' "$2" "$t/verdicts" > "$t/role"
   { read -r code; read -r got; } < "$t/role"
+  [ "$code" != 11 ] || fail 11 "this machine's openssl lacks a kind of signature, so the $1 signatures cannot be counted" \
+    "$3" "$skipped" "$(openssl version)" "$elsewhere"
   [ "$code" = 0 ] || fail "$code" "too few $1 signatures by keys that the root trusts" "$3" '' "$got" \
     'ask the sender for the missing signatures'
 }
@@ -345,12 +355,25 @@ kept() { awk 'FNR == NR { if ($1 == "revoked" || $1 == "bundle") after[$1, $2]; 
   ($1 == "revoked" || $1 == "bundle") && !(($1, $2) in after) { exit 1 }' "$2" "$1"; }
 
 # --- 5. The seal: found, copied once, and from there on only the copy is read.
+# What media and copies make of names; only for messages.
+plain_name() { printf '%s' "${1##*/}" | tr A-Z a-z | sed 's/;[0-9]*$//'; }
+instead_of() {  # FILE -> one beside it whose name was this one
+  for other in "${1%/*}"/*; do
+    [ "$other" = "$1" ] || [ "$(plain_name "$other")" != "$(plain_name "$1")" ] || { printf '%s' "${other##*/}"; return; }
+  done
+}
 plain_file() {  # FILE WHAT; a link, pipe or folder is refused before it is opened
-  [ -e "$1" ] || [ -L "$1" ] || fail 7 "$2 is missing" "$1" '' '' "copy it into the bundle's folder"
+  if [ ! -e "$1" ] && [ ! -L "$1" ]; then
+    got=$(instead_of "$1")
+    [ -z "$got" ] || fail 7 "$2 is missing" "$1" '' "$got, which is this name in another case, or with what discs add" "$names"
+    fail 7 "$2 is missing" "$1" '' '' "copy it into the bundle's folder"
+  fi
   if [ -L "$1" ] || [ ! -f "$1" ]; then fail 4 'this is not a plain file' "$1" 'a regular file'; fi
   [ -r "$1" ] || fail 3 "$2 cannot be read" "$1"
 }
 [ -e "$folder" ] || fail 7 "the bundle's folder is not there" "$folder"
+[ ! -f "$folder" ] || fail 7 'there is no seal here' "$folder" 'the folder of a bundle' 'a file' \
+  "name the bundle's folder; an archive has to be unpacked first, a disc's image mounted"
 if [ ! -d "$folder" ] || [ ! -r "$folder" ] || [ ! -x "$folder" ]; then fail 3 'this folder cannot be opened' "$folder"; fi
 seal=''
 for file in "$folder"/*.seal "$folder"/.*.seal; do
@@ -358,7 +381,21 @@ for file in "$folder"/*.seal "$folder"/.*.seal; do
   [ -z "$seal" ] || fail 10 'the folder holds more than one seal' "$folder" '' '' 'keep bundles one to a folder'
   seal=$file
 done
-[ -n "$seal" ] || fail 7 'there is no seal here' "$folder" 'a file named NAME-VERSION.seal' '' "name the bundle's folder"
+if [ -z "$seal" ]; then
+  got='' next="name the bundle's folder"
+  for file in "$folder"/*; do
+    case $(plain_name "$file") in
+      *.seal) got="${file##*/}: the names are in upper case here, or with what discs add" next=$names; break ;;
+      *.sea) got="${file##*/}: the names are cut to eight letters and three here" next=$names; break ;;
+      *.zip | *.tar | *.tgz | *.gz | *.zst | *.xz | *.7z | *.rar)
+        [ -n "$got" ] || { got="an archive: ${file##*/}" next='unpack it, and name the folder in which the seal is then'; } ;;
+    esac
+    for inside in "$file"/*.seal; do
+      [ ! -f "$inside" ] || { got="a folder with a seal: ${file##*/}" next="name that folder: $file"; }
+    done
+  done
+  fail 7 'there is no seal here' "$folder" 'a file named NAME-VERSION.seal' "$got" "$next"
+fi
 plain_file "$seal" 'the seal'
 [ "$(size_of "$seal")" -le 67108864 ] || fail 4 'the seal is larger than 64 MiB' "$seal"
 dd if="$seal" of="$t/seal" bs=1048576 count=65 2> /dev/null || fail 3 'the seal cannot be read' "$seal"
@@ -634,6 +671,10 @@ for file in "$folder"/* "$folder"/.*; do
   [ "$own" != "$stem.chunks" ] || continue
   is_volume "$own" && continue
   [ -n "$groups" ] && { [ "$own" = "$stem.recovery" ] || is_helper "$own"; } && continue
+  cat "$t/facts" "$t/helpers" | sed -n -e 's/^volume \([^ ]*\) .*/\1/p' -e 's/^recovery \([^ ]*\) .*/\1/p' > "$t/own"
+  while read -r wanted; do
+    [ -e "$folder/$wanted" ] || [ "$(plain_name "$wanted")" != "$(plain_name "$own")" ] || plain_file "$folder/$wanted" 'a volume'
+  done < "$t/own"
   fail 10 'the folder holds a file that the bundle does not have' "$file" '' '' 'move it away; keep bundles one to a folder'
 done
 digest() { if [ "$algorithm" = sm3 ]; then openssl dgst -r -sm3; else sha256sum; fi | sed 's/ .*//'; }
@@ -754,7 +795,7 @@ fi
 # --- 12. The verdict.
 [ -z "$only" ] || note "only ${only##*/} was looked at; the other volumes may be good or bad"
 [ -z "$skipped" ] || fail 11 'all that could be checked holds, but this openssl lacks a kind of signature' "$seal" \
-  "$skipped" "$(openssl version)" 'use a machine with OpenSSL 3 that has it'
+  "$skipped" "$(openssl version)" "$elsewhere"
 [ "$profile" != fips ] || note 'the root asks for FIPS: whether your openssl is a validated module is for you to know'
 [ -z "$(value base "$t/manifest")" ] ||
   note 'it is a delta: what it does not carry is in the store of its target, where sealift-install looks for it'

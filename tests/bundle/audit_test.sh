@@ -74,10 +74,54 @@ lacking good-gm 11
 lacking good-unneeded-stranger 11
 lacking gm-stripped 11
 lacking folder-flipped-first 5
+lacking good-ed25519 11
+grep -q "this machine's openssl lacks a kind" "$work/lacking" && grep -q 'expected: ed25519' "$work/lacking" &&
+  grep -q 'in FIPS mode has ECDSA alone' "$work/lacking" && ! grep -q 'ask the sender' "$work/lacking" ||
+  { complain 'missing signatures are blamed'; cat "$work/lacking"; }
 "$shell" "$audit" 00 "$work/bundles/good" 2> /dev/null; [ $? = 2 ] || complain "a bad fingerprint is no usage error"
 "$shell" "$audit" "$(fingerprint good)" "$work/none" 2> /dev/null; [ $? = 7 ] || complain "a missing folder is not missing"
 ( cd "$work/bundles/good" && "$shell" "$audit" "SHA256:" ) 2> /dev/null; [ $? = 2 ] || complain "no fingerprint is no usage error"
 ( cd "$work/bundles/good" && "$shell" "$audit" "sha256:$(fingerprint good | tr a-f A-F)" ) > /dev/null 2>&1 || complain "the own folder"
+
+# What a medium or a copy has made of it: both say what was changed and what to name.
+changed() {  # WHAT FOLDER WORDS
+  "$install" verify "$2" --fingerprint "$(fingerprint good)" > "$work/changed.install" 2>&1
+  local installer=$?
+  TMPDIR=$work/tmp "$shell" "$audit" "$(fingerprint good)" "$2" > "$work/changed.audit" 2>&1
+  local audited=$?
+  [ "$installer $audited" = '7 7' ] && grep -Fq -- "$3" "$work/changed.install" && grep -Fq -- "$3" "$work/changed.audit" ||
+    { complain "$1: sealift-install $installer, audit.sh $audited, not both: $3"; cat "$work"/changed.*; }
+}
+renamed() {  # NEW_NAMES (a sed script) -> a copy with these names
+  rm -rf "$work/changed" && mkdir "$work/changed"
+  for file in "$work/bundles/good"/*; do cp "$file" "$work/changed/$(basename "$file" | sed "$1")"; done
+}
+renamed 'y/abcdefghijklmnopqrstuvwxyz/ABCDEFGHIJKLMNOPQRSTUVWXYZ/'
+changed 'upper case' "$work/changed" 'the names are in upper case here'
+renamed 's/$/;1/'
+changed ';1' "$work/changed" 'with what discs add'
+renamed 's/seal$/sea/'
+changed '8.3' "$work/changed" 'cut to eight letters and three'
+renamed '/chunks$/y/abcdefghijklmnopqrstuvwxyz/ABCDEFGHIJKLMNOPQRSTUVWXYZ/'
+changed 'the chunk list in upper case' "$work/changed" '.CHUNKS, which is this name in another case'
+renamed '/vol001$/s/$/;1/'
+changed 'a volume with ;1' "$work/changed" '.vol001;1, which is this name in another case'
+mkdir -p "$work/outer"; cp -r "$work/bundles/good" "$work/outer/inner"
+changed 'an outer folder' "$work/outer" "name that folder: $work/outer/inner"
+rm -rf "$work/outer"; mkdir "$work/outer"; echo > "$work/outer/good-1.zip"
+changed 'a zip in a folder' "$work/outer" 'an archive: good-1.zip'
+changed 'a zip' "$work/outer/good-1.zip" 'unpack'
+changed 'a chunk list' "$(echo "$work/bundles/good"/*.chunks)" 'name '
+
+# Line breaks of Windows: the script says it itself, the installer of one beside a bundle.
+sed 's/$/\r/' "$audit" > "$work/crlf.sh"
+for one in "$shell" bash; do
+  "$one" "$work/crlf.sh" "$(fingerprint good)" "$work/bundles/good" > "$work/crlf" 2>&1
+  [ $? = 11 ] && [ "$(wc -l < "$work/crlf")" = 2 ] && grep -q 'line breaks of Windows (CR LF)' "$work/crlf" ||
+    { complain "$one: CR LF is not told"; cat "$work/crlf"; }
+done
+(cp "$work/crlf.sh" "$work/audit.sh" && cd "$work" && eval "$(sed -n 's/.*take them back: //p' crlf)") && cmp "$audit" "$work/audit.sh" ||
+  complain 'the remedy for CR LF does not work'
 
 # One volume alone: its folder holds seal and chunk list, and what is wrong with it is one thing each.
 volumes=("$work/bundles/good"/*.vol*)

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <map>
+
 #include "bundle/core/json.hpp"
 #include "tests/support/bit_step.hpp"
 #include "tests/support/refusal.hpp"
@@ -74,8 +76,39 @@ TEST_CASE("a bundle is found by its folder or by its seal, and two seals in one 
   write_file(dir / "DEMO-1.SEAL", "");
   CHECK_REFUSED(open(dir.path()), Missing, "in upper case");
   std::filesystem::remove(dir / "DEMO-1.SEAL");
+  for (const auto& [name, words] : std::map<std::string, std::string>{
+           {"demo-1.seal;1", "with what discs add"}, {"DEMO-1.SEA", "cut to eight letters"}, {"x.zip", "unpack it"}}) {
+    const TempDir other;
+    write_file(other / name, "");
+    CHECK_REFUSED(open(other.path()), Missing, words);
+    CHECK_REFUSED(open(other / name), Missing, words);
+  }
+  const TempDir outer;
+  std::filesystem::copy(made.folder, outer / "inner");
+  CHECK_REFUSED(open(outer.path()), Missing, "name that folder: " + (outer / "inner").string());
+  CHECK_REFUSED(open(made.chunks()), Missing, "name its folder: " + made.folder.string());
   write_file(made.folder / "other-1.seal", "x");
   CHECK_REFUSED(open(made.folder), Conflict, "more than one seal");
+}
+
+TEST_CASE("a file of a bundle that a disc has renamed is missing, and the message has both names and the way back") {
+  for (const auto& [now, words] : std::map<std::string, std::string>{{"TINY-1.CHUNKS", "in another case"},
+                                                                     {"tiny-1.chunks;1", "in another case"},
+                                                                     {"TINY-1.CHU", "cut to eight letters"},
+                                                                     {"TINY-1~1.CHU", "cut to eight letters"}}) {
+    const TempDir dir;
+    const MadeBundle made = make_bundle(dir / "b");
+    REQUIRE(made.chunks().filename() == "tiny-1.chunks");
+    std::filesystem::rename(made.chunks(), made.folder / now);
+    CHECK_REFUSED(verify(open(made.seal()), made.trusted, kNow), Missing, words);
+    CHECK_REFUSED(verify(open(made.seal()), made.trusted, kNow), Missing, "mv '" + now + "' 'tiny-1.chunks'");
+  }
+  for (const std::string now : {"TINY-1.VOL001", "tiny-1.vol001;1", "TINY-1.VOL"}) {
+    const TempDir dir;
+    const MadeBundle made = make_bundle(dir / "b");
+    std::filesystem::rename(made.volume(0), made.folder / now);
+    CHECK_REFUSED(verify(open(made.folder), made.trusted, kNow), Missing, "mv '" + now + "' 'tiny-1.vol001'");
+  }
 }
 
 TEST_CASE("the payload is an archive that stock tar lists and unpacks") {
