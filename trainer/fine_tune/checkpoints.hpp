@@ -7,6 +7,7 @@
 #include "trainer/json_numbers.hpp"
 #include "trainer/loop/last_good.hpp"
 #include "trainer/loop/position.hpp"
+#include "trainer/models/weight_files.hpp"
 #include "trainer/settings/fine_tune_options.hpp"
 
 #include <sealift/train.hpp>
@@ -29,12 +30,28 @@ inline const std::vector<std::string>& free_to_change() {
   return names;
 }
 
+/// The frozen weights that a checkpoint does not have and its numbers come from, as texts of the job: the base of
+/// adapters, and the reference of preferences. Read once a process.
+inline Texts frozen_weights(const FineTuneOptions& options) {
+  static std::map<std::string, std::string> known;
+  const auto digest_of = [](const std::string& folder) {
+    const auto found = known.find(folder);
+    return found != known.end() ? found->second : known[folder] = weights_digest(folder);
+  };
+  Texts texts;
+  const bool asks_itself = (options.task == Task::Dpo || options.task == Task::Kto) && options.ref_model.empty();
+  if (options.has_adapters() || asks_itself) texts["weights of the base"] = digest_of(options.model);
+  if (!options.ref_model.empty()) texts["weights of the reference"] = digest_of(options.ref_model);
+  return texts;
+}
+
 /// `rows`: of a step over all ranks, which must stay, however many ranks share them.
 inline train::TrainingState training_state(const FineTuneOptions& options, std::int64_t rows,
                                            const Position& position) {
   auto job = comparable(options);
   for (const auto& name : free_to_change()) job.erase(name);
   job["rows of a step"] = std::to_string(rows);
+  job.merge(frozen_weights(options));
   nlohmann::json evaluations = nlohmann::json::array();
   for (const auto& each : position.evaluations) {
     evaluations.push_back({each.step, each.loss, each.metrics});

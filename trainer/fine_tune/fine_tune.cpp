@@ -16,6 +16,7 @@
 #include "trainer/fine_tune/training_data.hpp"
 #include "trainer/loop/saving.hpp"
 #include "trainer/models/moe.hpp"
+#include "trainer/ranks/locked_folder.hpp"
 #include "trainer/ranks/same_job.hpp"
 #include "trainer/tuning/qlora.hpp"
 
@@ -194,6 +195,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   Monitor monitor(options, place.watched(micro_batches));
   if (!ranks) ranks = find_ranks(rank, options, launch);  // what cannot be was refused before
   world = make_groups(place, *ranks, {kExpertAxis, options.expert_model_parallel_size});
+  const LockedFolder lock(options.out, world->world);
   monitor.started("connect");
   auto data = data_of(options, config, launch, *world);
   require_same_job(world->world, job_of(options, data));

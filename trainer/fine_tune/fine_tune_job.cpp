@@ -120,7 +120,11 @@ class FineTuneJob final : public Job {
 
   const torch::nn::Module& model() const override { return *tuning_.model; }
 
-  double rate() const override { return tuning_.schedule.rate(position().step); }
+  /// A step that the loss scale skips moves no schedule, as in transformers.
+  double rate() const override {
+    const bool stays = tuning_.training.options.scales && tuning_.options.on_nonfinite != "rollback";
+    return tuning_.schedule.rate(position().step - (stays ? position().skipped : 0));
+  }
 
   std::optional<nlohmann::ordered_json> more_of(const StepOutcome& outcome) const override {
     const auto number = position().step;

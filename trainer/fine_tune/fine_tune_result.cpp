@@ -3,6 +3,7 @@
 #include "trainer/fine_tune/fine_tune_result.hpp"
 
 #include "trainer/fine_tune/best_model.hpp"
+#include "trainer/fine_tune/trained_end.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/ranks/patient_save.hpp"
 #include "trainer/tuning/peft_format.hpp"
@@ -39,10 +40,31 @@ void take_best(FineTuning& tuning) {
 
 namespace {
 
+/// What of the answers' ends the model's own folder does not say, so that whoever serves the result can.
+std::optional<std::int64_t> end_to_add(const FineTuning& tuning) {
+  const auto& options = tuning.options;
+  if (options.task == Task::Reward) return {};
+  const bool says = tuning.training.place.is_first();
+  if (says && lacks_template(tuning.data, options.model)) {
+    std::cerr << "note: the data were rendered with a chat template, and " << options.model
+              << " has none; put it into chat_template.jinja of the result\n";
+  }
+  const auto end = trained_end(tuning.data, options.model);
+  const auto& known = tuning.model->config().end_tokens;
+  if (!end || std::find(known.begin(), known.end(), *end) != known.end()) return {};
+  if (says) {
+    std::cerr << "note: answers end with token " << *end << ", which config.json does not name as eos_token_id; "
+              << (options.has_adapters() ? "an adapter has no place for it: generate with it as eos_token_id"
+                                         : "generation_config.json of the result does")
+              << '\n';
+  }
+  return end;
+}
+
 std::string save_model(FineTuning& tuning, const FirstValues& values) {
   const auto& [options, model] = std::tie(tuning.options, tuning.model);
   auto& parallel = tuning.training.parallel;
-  SaveFolderOptions how{.dtype = model->config().dtype};
+  SaveFolderOptions how{.dtype = model->config().dtype, .end_token = end_to_add(tuning)};
   if (!options.has_adapters()) {
     const auto folder = new_folder(tuning, "model");
     save_model_folder(folder, options.model, *model, parallel, how);

@@ -6,6 +6,7 @@
 
 #include "trainer/fine_tune/training_data.hpp"
 #include "trainer/models/hf_folder.hpp"
+#include "trainer/models/weight_files.hpp"
 #include "trainer/tuning/lora.hpp"
 
 namespace sealift::trainer {
@@ -124,7 +125,8 @@ void ask_reference(const std::vector<GoalOf>& goals, Model& model, const FineTun
     const WithoutAdapters plain(*model, options.ref_adapters.empty());
     return ask(model, goals, options, place, world);
   }
-  const auto config = read_decoder_config(folder);
+  auto config = read_decoder_config(folder);
+  if (stores_own_head(folder, config)) config.tied_head = false;
   refuse_unless(config.vocabulary >= model->config().vocabulary && !config.reward_head,
                 "ref_model " + folder + " is no language model over the tokens of " + options.model);
   std::optional<Model> reference;

@@ -3,6 +3,7 @@
 #include "trainer/fine_tune/job_model.hpp"
 
 #include "trainer/models/hf_folder.hpp"
+#include "trainer/models/weight_files.hpp"
 #include "trainer/tuning/peft_format.hpp"
 
 namespace sealift::trainer {
@@ -32,6 +33,9 @@ DecoderConfig config_of(const FineTuneOptions& options) {
                                 " needs a language model");
   }
   config.reward_head = options.task == Task::Reward;
+  if (stores_own_head(options.model, config)) {
+    config.tied_head = false;  // said in what is saved, too
+  }
   if (options.expert_model_parallel_size > 1 && !config.experts) {
     throw std::invalid_argument("expert_model_parallel_size is " + std::to_string(options.expert_model_parallel_size) +
                                 ", but " + options.model + " has no experts; leave it out");
@@ -76,6 +80,7 @@ FirstValues first_values_of(const FineTuneOptions& options, const DecoderConfig&
     values.adapted = std::make_unique<LoraSource>(*values.base, lora_of(options), seed);
   } else {
     const std::filesystem::path from(options.adapters.front());
+    check_base(from, folder);
     values.adapted =
         adapter_source(from, *values.base, read_adapter_config(from), config.tied_head && !config.reward_head);
   }

@@ -57,6 +57,19 @@ void check_lengths(const TokenFile& file, const FineTuneOptions& options, const 
   }
 }
 
+/// transformers' reward models score the last token that is not padding, and ours the last one.
+void check_padding(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,
+                   const std::string& path) {
+  if (options.task != Task::Reward || !config.padding_token) return;
+  for (std::uint64_t i = 0; i < file->header().sequences; ++i) {
+    const auto sequence = file->sequence(i);
+    if (sequence.token(sequence.size() - 1) != *config.padding_token) continue;
+    refuse(path + ": sequence " + std::to_string(i) + " ends with token " + std::to_string(*config.padding_token) +
+           ", which is pad_token_id in " + options.model + "/config.json: transformers would score the token before " +
+           "it. Set pad_token_id there to a token that ends no sequence");
+  }
+}
+
 }  // namespace
 
 TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, const DecoderConfig& config,
@@ -73,6 +86,7 @@ TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, c
   if (file->examples() == 0) refuse(path + " holds no examples");
   if (options.task == Task::Kto && file->examples() == 1) refuse(path + " holds 1 example; KTO needs at least 2");
   check_lengths(file, options, config, path);
+  if (checks) check_padding(file, options, config, path);
   return file;
 }
 

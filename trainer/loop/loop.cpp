@@ -29,6 +29,7 @@ struct Taken {
   StepOutcome outcome;
   EndWishes ends;
   std::string not_finite;  ///< what was, and whose; empty: the optimizer was asked to take the step
+  bool overflowed;         ///< under the loss scale, so the optimizer did not take the step
 };
 
 /// The norm of the gradients, which are clipped to the job's.
@@ -60,7 +61,8 @@ Taken train_step(Training& training, Job& job, const Endings& endings) {
     job.end_micro_batch();
   }
   training.world.set_step(number);  // the core counts the steps of this process, which may have resumed
-  Taken taken{.outcome = {.result = {}, .rate = job.rate(), .metrics = {}}, .ends = {}, .not_finite = {}};
+  Taken taken{
+      .outcome = {.result = {}, .rate = job.rate(), .metrics = {}}, .ends = {}, .not_finite = {}, .overflowed = false};
   auto& outcome = taken.outcome;
   set_rate(training.optimizer, training.groups, training.options.optimizer, outcome.rate);
   auto sums = job.end_step(endings.mine());
@@ -72,6 +74,7 @@ Taken train_step(Training& training, Job& job, const Endings& endings) {
     ++training.position.skipped;
   } else if (!scaler.step(training.optimizer)) {
     ++training.position.skipped;
+    taken.overflowed = true;
   }
   scaler.update();
   taken.ends = sums.ends;
@@ -147,7 +150,13 @@ void go_on(Training& training, Job& job, Monitor& monitor, Progress& progress, S
   const auto number = position.step + 1;
   const auto start = Clock::now();
   monitor.begin_step();
-  const auto [outcome, ends, bad] = train_step(training, job, progress.endings);
+  const auto [outcome, ends, bad, overflowed] = train_step(training, job, progress.endings);
+  if (overflowed) {
+    say_first(training,
+              c10::str("step ", number, ": gradients overflowed under fp16's loss scale (grad_norm ",
+                       outcome.result.gradient_norm, "): it is skipped, the scale is halved, and the schedule ",
+                       "does not move; skipped so far: ", position.skipped));
+  }
   if (!bad.empty()) {
     const auto what = c10::str("step ", number, ": ", bad);
     if (training.options.on_nonfinite == OnNonFinite::Rollback) return roll_back(training, job, what);

@@ -2,6 +2,7 @@
 #include "trainer/models/hf_folder.hpp"
 
 #include "trainer/models/stored_experts.hpp"
+#include "trainer/models/weight_files.hpp"
 
 #include <set>
 
@@ -53,8 +54,9 @@ class ModelFolder final : public train::Source {
  public:
   ModelFolder(const fs::path& folder, const DecoderConfig& config, train::Source* otherwise)
       : newcomers_(otherwise ? std::make_unique<Newcomers>(config, otherwise) : nullptr),
-        files_(folder, {.name = [config](const std::string& stored) { return name_in(config, stored); },
-                        .otherwise = newcomers_.get()}),
+        files_(weights_of(folder),
+               {.name = name_by(config, stored_shapes(folder).contains("model.embed_tokens.weight")),
+                .otherwise = newcomers_.get()}),
         parameters_(files_) {}
 
   void check(const std::vector<train::WantedTensor>& wanted) override { parameters_.check(wanted); }
@@ -65,10 +67,14 @@ class ModelFolder final : public train::Source {
 
  private:
   /// Empty for what transformers leaves out: tables that old files store, and a head that the model does not have.
-  static std::string name_in(const DecoderConfig& config, const std::string& stored) {
+  static std::string name_in(const DecoderConfig& config, bool has_embedding, const std::string& stored) {
     if (stored.ends_with(".rotary_emb.inv_freq")) return {};
+    if (stored == "lm_head.weight" && config.tied_head && !has_embedding) return "model.embed_tokens.weight";
     if (stored == "lm_head.weight" && (config.tied_head || config.reward_head)) return {};
     return stored;
+  }
+  static std::function<std::string(const std::string&)> name_by(const DecoderConfig& config, bool has_embedding) {
+    return [config, has_embedding](const std::string& stored) { return name_in(config, has_embedding, stored); };
   }
 
   std::unique_ptr<Newcomers> newcomers_;
@@ -87,9 +93,13 @@ std::string changed_config(const fs::path& base, const DecoderConfig& config, co
   const auto path = base / "config.json";
   auto json = safetensors::parse_json(train::read_text(path, kMaxTextBytes), 16, path.string());
   if (options.dtype) {
-    json.erase("torch_dtype");
-    json["dtype"] = *options.dtype == at::kBFloat16 ? "bfloat16" : *options.dtype == at::kHalf ? "float16" : "float32";
+    const auto name = *options.dtype == at::kBFloat16 ? "bfloat16"
+                      : *options.dtype == at::kHalf   ? "float16"
+                                                      : "float32";
+    if (json.contains("torch_dtype")) json["torch_dtype"] = name;  // what programs before transformers 5 read
+    json["dtype"] = name;
   }
+  if (json.contains("tie_word_embeddings") && !config.tied_head) json["tie_word_embeddings"] = false;
   if (config.reward_head && !parse_decoder_config(json.dump(), path.string()).reward_head) {
     std::string name = json.contains("architectures") && !json["architectures"].empty()
                            ? json["architectures"][0].get<std::string>()
@@ -103,6 +113,19 @@ std::string changed_config(const fs::path& base, const DecoderConfig& config, co
     json.erase("num_labels");
   }
   return json.dump(2) + "\n";
+}
+
+/// Adds `token` to the end tokens of the folder's generation_config.json, which is made where there is none.
+void add_end_token(const fs::path& folder, std::int64_t token, const DecoderConfig& config) {
+  const auto path = folder / "generation_config.json";
+  auto json = fs::exists(path) ? safetensors::parse_json(train::read_text(path, kMaxTextBytes), 16, path.string())
+                               : Json::object();
+  auto ends = json.contains("eos_token_id") ? json["eos_token_id"] : Json(config.end_tokens);
+  if (!ends.is_array()) ends = ends.is_null() ? Json::array() : Json::array({ends});
+  if (std::find(ends.begin(), ends.end(), Json(token)) != ends.end()) return;
+  ends.push_back(token);
+  json["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
+  write_text(path, json.dump(2) + "\n");
 }
 
 /// The folder under construction: whatever a save that was cut short has left of it goes.
@@ -119,12 +142,20 @@ fs::path begin_folder(const fs::path& folder) {
 
 std::unique_ptr<train::Source> model_folder_source(const fs::path& folder, const DecoderConfig& config,
                                                    train::Source* otherwise) {
+  check_weights(folder, config);
   return std::make_unique<ModelFolder>(folder, config, otherwise);
 }
 
 void copy_tokenizer(const fs::path& from, const fs::path& to) {
   for (const auto* name : kTokenizerFiles) {
     if (fs::exists(from / name)) write_text(to / name, train::read_text(from / name, kMaxTextBytes));
+  }
+  const auto* templates = "additional_chat_templates";
+  if (!fs::is_directory(from / templates)) return;
+  fs::create_directories(to / templates);
+  for (const auto& file : fs::directory_iterator(from / templates)) {
+    if (file.path().extension() != ".jinja" || !file.is_regular_file()) continue;
+    write_text(to / templates / file.path().filename(), train::read_text(file.path(), kMaxTextBytes));
   }
 }
 
@@ -148,6 +179,7 @@ void save_model_folder(const fs::path& folder, const fs::path& base, const Decod
   train::export_safetensors(partial, model, parallel, exported);
   on_rank_0([&] {
     copy_tokenizer(base, partial);
+    if (options.end_token) add_end_token(partial, *options.end_token, model.config());
     write_text(partial / "config.json", changed_config(base, model.config(), options));
     fs::rename(partial, folder);
     train::sync_folder(folder.has_parent_path() ? folder.parent_path() : ".");

@@ -17,6 +17,7 @@ std::unique_ptr<train::Source> model_folder_source(const std::filesystem::path& 
 struct SaveFolderOptions {
   std::uint64_t max_file_bytes = 5'000'000'000;  ///< of a file, as in transformers' save_pretrained; above 0
   std::optional<at::ScalarType> dtype = {};      ///< in the files and in config.json; unset: the parameters' own
+  std::optional<std::int64_t> end_token = {};    ///< generation stops after it too, beside what the base says
   train::ExportOptions changes = {};             ///< what else is done on the way: merge_adapters() of an adapted model
 };
 

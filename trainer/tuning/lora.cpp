@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tuning/lora.hpp"
 
+#include "trainer/models/stored_experts.hpp"
+
 #include <cmath>
 #include <regex>
 #include <set>
@@ -71,7 +73,7 @@ std::vector<std::pair<std::string, ProjectionImpl*>> find_targets(torch::nn::Mod
   std::set<std::string> names;
   for (const auto& [path, projection] : found) names.insert(last_part(path));
   for (const auto& target : options.target_modules) {
-    if (takes_all(options)) break;
+    if (takes_all(options) || options.may_name_others) break;
     TORCH_CHECK(std::any_of(found.begin(), found.end(), [&](const auto& each) { return matches(each.first, target); }),
                 "target_modules has '", target, "', which is no projection of the model; there are: ",
                 c10::Join(", ", std::vector<std::string>(names.begin(), names.end())), ", or all-linear");
@@ -81,7 +83,8 @@ std::vector<std::pair<std::string, ProjectionImpl*>> find_targets(torch::nn::Mod
     return std::none_of(options.target_modules.begin(), options.target_modules.end(),
                         [&](const auto& target) { return matches(each.first, target); });
   });
-  TORCH_CHECK(!found.empty(), "the model has no projections to adapt");
+  TORCH_CHECK(!found.empty(), "target_modules names no projection of the model; there are: ",
+              c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
   return found;
 }
 
@@ -295,20 +298,34 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
     const auto numel = c10::multiply_integers(parameter.sizes);
     values[parameter.name] = train::detail::gather_slab(parameter, parallel.holders(), 0, numel).view(parameter.sizes);
   }
+  for (const auto& parameter : parallel.parameters()) {
+    for (const auto& [name, sizes] : stored_tensors(parameter.name, parameter.sizes)) shapes[name] = sizes;
+  }
   std::map<std::string, LoraOptions> adapted;  // by the name of the weight
   bool whole_rows = false;
+  std::vector<std::string> whole;
   for (const auto& [path, adapter] : find_adapters(model)) {
     adapted.emplace(path + ".weight", adapter->options());
     whole_rows |= adapter->options().dora;
+    whole = adapter->options().modules_to_save;
   }
   train::ExportOptions options;
   options.stored = stored;
   // DoRA needs a row's length, so no row may be cut: a tensor at a time.
   if (whole_rows) options.slab_bytes = std::numeric_limits<std::int64_t>::max();
   options.name = [](const std::string& name) { return is_adapters(name) ? std::string() : name; };
-  options.change = [values, shapes, adapted](const std::string& name, std::int64_t first, at::Tensor slab) {
+  options.change = [values, shapes, adapted, whole, stored](const std::string& name, std::int64_t first,
+                                                            at::Tensor slab) {
+    // What is frozen is read again as it is stored: in memory it may have been rounded to 16 bits.
+    const auto shape = shapes.find(name);
+    const bool is_read = stored && shape != shapes.end() && !is_saved_whole(name, whole);
+    const auto as_stored = [&](std::int64_t from, std::int64_t count) {
+      auto exact = torch::empty({count}, at::kFloat);
+      stored->read(name, shape->second, from, exact);
+      return exact;
+    };
     const auto found = adapted.find(name);
-    if (found == adapted.end()) return slab;
+    if (found == adapted.end()) return is_read ? as_stored(first, slab.numel()) : slab;
     const auto factor = [&](const char* which) {
       const auto value =
           values.find(name.substr(0, name.size() - std::strlen("weight")) + kName + "." + which + ".weight");
@@ -316,8 +333,8 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
     };
     // Whole rows around the slab: what is beyond it is not used.
     const auto in = shapes.at(name)[1], begin = first / in, end = (first + slab.numel() + in - 1) / in;
-    auto rows = torch::zeros({(end - begin) * in}, slab.options());
-    rows.narrow(0, first - begin * in, slab.numel()).copy_(slab);
+    auto rows = torch::zeros({(end - begin) * in}, is_read ? slab.options().dtype(at::kFloat) : slab.options());
+    rows.narrow(0, first - begin * in, slab.numel()).copy_(is_read ? as_stored(first, slab.numel()) : slab);
     const auto magnitude = factor(kMagnitude);
     const auto changed =
         merged(rows.view({end - begin, in}), factor("lora_A"), factor("lora_B").narrow(0, begin, end - begin),

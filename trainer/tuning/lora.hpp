@@ -33,6 +33,8 @@ struct LoraOptions {
   bool rank_stabilized = false;  ///< use_rslora: scaling is alpha / sqrt(rank) instead of alpha / rank
   bool dora = false;             ///< use_dora: the length of each row is trained beside its direction
   LoraInit init = LoraInit::Kaiming;
+  bool may_name_others =
+      false;  ///< of a saved adapter: names in target_modules that match nothing are ignored, as in PEFT
 
   double scaling() const { return alpha / (rank_stabilized ? std::sqrt(static_cast<double>(rank)) : rank); }
 };

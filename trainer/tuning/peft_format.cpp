@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tuning/peft_format.hpp"
 
+#include "trainer/models/weight_files.hpp"
+
 #include <set>
 
 namespace sealift::trainer {
@@ -10,6 +12,7 @@ using safetensors::Json;
 
 constexpr const char* kConfig = "adapter_config.json";
 constexpr const char* kFile = "adapter_model.safetensors";
+constexpr const char* kBase = "sealift_base.json";  ///< beside them, of our own: which base it was trained over
 constexpr std::string_view kPrefix = "base_model.model.";
 constexpr std::string_view kMagnitudeName = "lora_magnitude_vector";
 constexpr const char* kEmbeddingWeight = "model.embed_tokens.weight";
@@ -83,7 +86,8 @@ class Keys {
       const bool off = value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
       if (known_.contains(key) || kInert.contains(key) || off) continue;
       TORCH_CHECK(false, where_, ": ", key.substr(0, 80), " is ", value.dump().substr(0, 80),
-                  ", which may change the numbers and is not supported; make the adapter without it");
+                  ", which may change the numbers and is not supported; merge the adapter into its base by PEFT's ",
+                  "merge_and_unload() and go on from that model, or make it without this key");
     }
   }
   [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
@@ -96,11 +100,12 @@ class Keys {
   std::set<std::string> known_;
 };
 
-std::vector<std::string> read_targets(Keys& keys, const std::string& where) {
+/// Of a text that is no "all-linear", an expression that whole paths match, into `expression`.
+std::vector<std::string> read_targets(Keys& keys, const std::string& where, std::string& expression) {
   const auto* value = keys.find("target_modules");
   TORCH_CHECK(value, where, " has no target_modules; expected names of projections");
   if (value->is_string()) {
-    if (*value != "all-linear") keys.refuse("target_modules", "a list of names, or \"all-linear\"; no pattern");
+    if (*value != "all-linear") expression = value->get<std::string>();
     return {"all-linear"};
   }
   if (!value->is_array() || value->empty()) keys.refuse("target_modules", "a list of names");
@@ -205,11 +210,27 @@ void save_adapter(const std::filesystem::path& folder, const torch::nn::Module& 
     how.second_names[std::string(kPrefix) + kEmbeddingWeight] = std::string(kPrefix) + kHeadWeight;
   }
   train::export_safetensors(folder / kFile, model, parallel, how);
-  on_rank_0([&] {
-    train::OutputFile file(folder / kConfig);
-    file.write(text.data(), text.size());
+  const auto write = [&](const char* name, const std::string& content) {
+    train::OutputFile file(folder / name);
+    file.write(content.data(), content.size());
     file.commit();
+  };
+  on_rank_0([&] {
+    const auto digest = base.empty() ? std::string() : weights_digest(base);
+    if (!digest.empty()) write(kBase, Json({{"base", base}, {"weights_sha256", digest}}).dump(2) + "\n");
+    write(kConfig, text);
   });
+}
+
+void check_base(const std::filesystem::path& folder, const std::filesystem::path& model) {
+  const auto path = folder / kBase;
+  if (!std::filesystem::exists(path)) return;
+  const auto json = safetensors::parse_json(train::read_text(path, std::uint64_t{1} << 20), 4, path.string());
+  if (!json.is_object() || !json.contains("weights_sha256") || !json["weights_sha256"].is_string()) return;
+  const auto then = json["weights_sha256"].get<std::string>(), now = weights_digest(model);
+  TORCH_CHECK(then == now, folder.string(), " was trained over ", json.value("base", std::string("another base")),
+              ", whose weights are ", then.substr(0, 16), "; those of ", model.string(), " are ", now.substr(0, 16),
+              "; give the base that it was trained over, or remove ", path.string(), " if it is meant for this one");
 }
 
 LoraOptions parse_adapter_config(std::string_view text, const std::string& where) {
@@ -222,7 +243,8 @@ LoraOptions parse_adapter_config(std::string_view text, const std::string& where
   options.rank = keys.count("r", options.rank);
   options.alpha = keys.number("lora_alpha", options.alpha);
   options.dropout = keys.number("lora_dropout", options.dropout);
-  options.target_modules = read_targets(keys, where);
+  options.target_modules = read_targets(keys, where, options.target_regex);
+  options.may_name_others = true;
   options.rank_stabilized = keys.flag("use_rslora");
   options.dora = keys.flag("use_dora");
   options.init = read_init(keys);
@@ -273,6 +295,53 @@ void check_tied_head(const std::filesystem::path& file, const LoraOptions& optio
   TORCH_CHECK(equal, file.string(), " has an lm_head that is not its embed_tokens", remedy);
 }
 
+namespace {
+
+/// The base behind an adapter's file: what is missing of the adapter is the file's fault and not the base's.
+class BehindAdapter final : public train::Source {
+ public:
+  BehindAdapter(train::Source& base, std::string file) : base_(base), file_(std::move(file)) {}
+
+  void check(const std::vector<train::WantedTensor>& wanted) override {
+    auto of_base = wanted;
+    for (const auto& tensor : wanted) {
+      TORCH_CHECK(!is_adapters(tensor.name) || !tensor.required, file_, " has no ", to_peft(tensor.name, {}),
+                  ", which the adapter that its adapter_config.json describes has over this model; save the adapter ",
+                  "again, or copy the whole file");
+    }
+    std::erase_if(of_base, [](const auto& tensor) { return is_adapters(tensor.name); });
+    base_.check(of_base);
+  }
+  bool has(const std::string& name) const override { return base_.has(name); }
+  void read(const std::string& name, at::IntArrayRef sizes, std::int64_t begin, at::Tensor out) override {
+    base_.read(name, sizes, begin, std::move(out));
+  }
+
+ private:
+  train::Source& base_;
+  std::string file_;
+};
+
+/// An adapter's file, and the base behind it.
+class AdapterSource final : public train::Source {
+ public:
+  AdapterSource(const std::filesystem::path& file, train::Source& base,
+                std::function<std::string(const std::string&)> name)
+      : behind_(base, file.string()), file_(file, {.name = std::move(name), .otherwise = &behind_}) {}
+
+  void check(const std::vector<train::WantedTensor>& wanted) override { file_.check(wanted); }
+  bool has(const std::string& name) const override { return file_.has(name); }
+  void read(const std::string& name, at::IntArrayRef sizes, std::int64_t begin, at::Tensor out) override {
+    file_.read(name, sizes, begin, std::move(out));
+  }
+
+ private:
+  BehindAdapter behind_;
+  train::SafetensorsSource file_;
+};
+
+}  // namespace
+
 std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
                                               const LoraOptions& options, bool tied_head) {
   const bool is_tied = tied_head && is_saved_whole(kEmbeddingWeight, options.modules_to_save);
@@ -286,8 +355,7 @@ std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folde
   const auto name = [whole = options.modules_to_save, is_tied](const std::string& stored) {
     return is_tied && stored == std::string(kPrefix) + kHeadWeight ? std::string() : from_peft(stored, whole);
   };
-  return std::make_unique<train::SafetensorsSource>(folder / kFile,
-                                                    train::SafetensorsOptions{.name = name, .otherwise = &base});
+  return std::make_unique<AdapterSource>(folder / kFile, base, name);
 }
 
 }  // namespace sealift::trainer

@@ -22,6 +22,10 @@ LoraOptions read_adapter_config(const std::filesystem::path& folder);
 /// The same from its text; `where` is for messages.
 LoraOptions parse_adapter_config(std::string_view text, const std::string& where);
 
+/// Throws where the adapter in `folder` says that it was trained over another base than `model`: other weights, of
+/// whatever shape. One that says nothing, as other programs', passes.
+void check_base(const std::filesystem::path& folder, const std::filesystem::path& model);
+
 /// First values of a model to which `add_lora` was applied with the folder's `options`: adapters and modules_to_save
 /// from its file, the rest from `base`, which outlives the source. `tied_head`: the model's head is its embedding;
 /// throws where the adapter trained the one without the other, as PEFT can.

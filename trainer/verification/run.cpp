@@ -7,6 +7,7 @@
 #include "trainer/loop/loop.hpp"
 #include "trainer/loop/saving.hpp"
 #include "trainer/ranks/job_policy.hpp"
+#include "trainer/ranks/locked_folder.hpp"
 #include "trainer/ranks/place.hpp"
 #include "trainer/ranks/same_job.hpp"
 #include "trainer/verification/check.hpp"
@@ -204,6 +205,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   micro_batch_of(options, place.world_size);  // refused before ranks meet
   Monitor monitor(options, place.watched(options.micro_batches));
   world = make_groups(place, find_ranks(rank, options, launch));
+  const LockedFolder lock(options.out, world->world);
   monitor.started("connect");
   require_same_job(world->world, settings_of_job(options, settings(),
                                                  {"out", "checkpoint_folder", "resume", "device", "threads",

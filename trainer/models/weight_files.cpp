@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// See weight_files.hpp.
+#include "trainer/models/weight_files.hpp"
+
+#include <sealift/train.hpp>
+
+#include <set>
+
+namespace sealift::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+
+/// What programs put before every name when they save a wrapper, and what to do.
+struct Wrapper {
+  const char *prefix, *remedy;
+};
+constexpr Wrapper kWrappers[] = {
+    {"_orig_mod.", "torch.compile puts it there: save model._orig_mod"},
+    {"module.", "DistributedDataParallel and DeepSpeed put it there: save model.module"},
+    {"base_model.model.", "PEFT puts it there: save model.merge_and_unload()"},
+    {"_fsdp_wrapped_module.", "FSDP puts it there: save the state_dict of the model in it"}};
+
+/// The files that model.safetensors.index.json names.
+std::vector<fs::path> files_of_index(const fs::path& index) {
+  const auto json = safetensors::parse_json(train::read_text(index, std::uint64_t{256} << 20), 8, index.string());
+  std::set<std::string> names;
+  if (json.is_object() && json.contains("weight_map") && json["weight_map"].is_object()) {
+    for (const auto& [tensor, file] : json["weight_map"].items()) {
+      if (file.is_string()) names.insert(file.get<std::string>());
+    }
+  }
+  std::vector<fs::path> files;
+  for (const auto& name : names) {
+    if (name.empty() || name.find('/') != std::string::npos) continue;  // refused where it is read
+    files.push_back(index.parent_path() / name);
+    TORCH_CHECK(fs::exists(files.back()), index.string(), " names ", name,
+                ", which is not in the folder; take all files of the model from one place");
+  }
+  return files;
+}
+
+std::vector<fs::path> files_of(const fs::path& folder) {
+  const auto weights = weights_of(folder);
+  if (weights != folder) return {weights};
+  const auto index = folder / "model.safetensors.index.json";
+  return fs::exists(index) ? files_of_index(index) : std::vector<fs::path>();
+}
+
+}  // namespace
+
+fs::path weights_of(const fs::path& folder) {
+  const auto single = folder / "model.safetensors";
+  return fs::exists(single) ? single : folder;
+}
+
+std::map<std::string, std::vector<std::int64_t>> stored_shapes(const fs::path& folder) {
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  for (const auto& file : files_of(folder)) {
+    for (const auto& tensor : train::read_header(train::InputFile(file)).tensors) {
+      shapes[tensor.name] = {tensor.shape.begin(), tensor.shape.end()};
+    }
+  }
+  return shapes;
+}
+
+void check_weights(const fs::path& folder, const DecoderConfig& config) {
+  const auto shapes = stored_shapes(folder);
+  if (shapes.empty()) return;  // refused where it is read
+  for (const auto& [prefix, remedy] : kWrappers) {
+    const auto wrapped = [prefix = prefix](const auto& each) { return each.first.starts_with(prefix); };
+    TORCH_CHECK(!std::all_of(shapes.begin(), shapes.end(), wrapped), weights_of(folder).string(),
+                ": every tensor's name begins with ", prefix, ", so a wrapper was saved and not the model; ", remedy,
+                ", or take it off the names");
+  }
+  TORCH_CHECK(!shapes.contains("embed_tokens.weight"), weights_of(folder).string(),
+              ": names lack model. and there is no head, so the model's body was saved alone; save it by ",
+              "AutoModelForCausalLM");
+  const auto embedding = shapes.find(kEmbedding);
+  if (embedding == shapes.end() || embedding->second.empty()) return;
+  const auto rows = embedding->second.front();
+  TORCH_CHECK(rows == config.vocabulary, weights_of(folder).string(), ": the embedding has ", rows,
+              " rows, and config.json says vocab_size ", config.vocabulary, "; set vocab_size to ", rows,
+              ", or resize the embedding and save the model again");
+}
+
+bool stores_own_head(const fs::path& folder, const DecoderConfig& config) {
+  if (!config.tied_head || config.reward_head) return false;
+  const auto shapes = stored_shapes(folder);
+  const auto embedding = shapes.find(kEmbedding), head = shapes.find(kHead);
+  if (embedding == shapes.end() || head == shapes.end()) return false;
+  if (embedding->second != head->second) return true;
+  const auto both = [](const std::string& stored) {
+    return stored == kEmbedding || stored == kHead ? stored : std::string();
+  };
+  train::SafetensorsSource source(weights_of(folder), {.name = both});
+  source.check({{.name = kEmbedding, .sizes = embedding->second}, {.name = kHead, .sizes = head->second}});
+  const auto numel = c10::multiply_integers(head->second);
+  constexpr std::int64_t kPiece = train::kPieceBytes / 4;
+  for (std::int64_t first = 0; first < numel; first += kPiece) {
+    const auto piece = [&](const char* name) {
+      auto values = torch::empty({std::min(kPiece, numel - first)});
+      source.read(name, head->second, first, values);
+      return values;
+    };
+    if (!piece(kEmbedding).equal(piece(kHead))) return true;
+  }
+  return false;
+}
+
+std::string weights_digest(const fs::path& folder) {
+  std::map<std::string, std::string> of_tensors;  // by name, so that how a model is cut into files changes nothing
+  for (const auto& path : files_of(folder)) {
+    const train::InputFile file(path);
+    std::uint64_t header = 0;
+    file.read(0, &header, sizeof header);  // little-endian, as this machine is
+    for (const auto& tensor : train::read_header(file).tensors) {
+      auto text = tensor.dtype;
+      for (const auto size : tensor.shape) text += " " + std::to_string(size);
+      const auto bytes = tensor.end - tensor.begin, count = std::min<std::uint64_t>(64, bytes);
+      for (const auto at : {std::uint64_t{0}, (bytes - count) / 2, bytes - count}) {
+        std::string piece(count, '\0');
+        file.read(8 + header + tensor.begin + at, piece.data(), piece.size());
+        text += piece;
+      }
+      of_tensors[tensor.name] = text;
+    }
+  }
+  if (of_tensors.empty()) return {};
+  train::Sha256 digest;
+  for (const auto& [name, text] : of_tensors) {
+    digest.update(name.data(), name.size());
+    digest.update(text.data(), text.size());
+  }
+  return digest.hex();
+}
+
+}  // namespace sealift::trainer
