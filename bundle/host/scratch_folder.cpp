@@ -3,16 +3,20 @@
 // made.
 #include "bundle/host/scratch_folder.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "bundle/host/named_lock.hpp"
 #include "bundle/host/trusted_path.hpp"
+#include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::bundle {
 
@@ -39,9 +43,53 @@ bool is_own(const Descriptor& folder) {
   return ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid();
 }
 
+bool was_interrupted() {
+  try {
+    stop_if_interrupted();
+    return false;
+  } catch (const Interrupted&) {
+    return true;
+  }
+}
+
+// Since somebody waits for our end: for all that an interrupted program has.
+constexpr std::chrono::milliseconds kPatience{1500};
+
+bool has_time() {
+  if (!was_interrupted()) return true;
+  static const auto end = std::chrono::steady_clock::now() + kPatience;
+  return std::chrono::steady_clock::now() < end;
+}
+
+// As far as there is time; an interrupt may come in between. No link is followed, whoever puts one there meanwhile.
+void empty_in_time(const Descriptor& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(::dup(folder.get())), ::closedir);
+  if (!listing) return;
+  while (const dirent* const entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (!has_time()) return;
+    if (::unlinkat(folder.get(), entry->d_name, 0) == 0) continue;
+    const Descriptor inner(::openat(folder.get(), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!inner) continue;
+    empty_in_time(inner);
+    ::unlinkat(folder.get(), entry->d_name, AT_REMOVEDIR);
+  }
+}
+
 }  // namespace
 
 ScratchFolder::ScratchFolder(std::string_view name) : ScratchFolder(name, temporary_files()) {}
+
+void remove_scratch(const fs::path& folder) {
+  if (const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); opened)
+    empty_in_time(opened);
+  std::error_code ignored;
+  if (has_time())
+    fs::remove_all(folder, ignored);  // what is left of a tree that is too deep, and the folder
+  else
+    fs::remove(folder, ignored);
+}
 
 ScratchFolder::ScratchFolder(std::string_view name, const fs::path& parent) {
   Locking locking = Locking::Gone;
@@ -54,8 +102,7 @@ ScratchFolder::ScratchFolder(std::string_view name, const fs::path& parent) {
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  remove_scratch(path_);
 }
 
 void ScratchFolder::remove_abandoned(const fs::path& parent, std::string_view name) {

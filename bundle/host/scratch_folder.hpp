@@ -11,6 +11,10 @@
 
 namespace sealift::bundle {
 
+// Removes a folder that is scratch. After an interrupt somebody waits for our end and it may be gigabytes, so then what
+// is left after a second or so stays, for ScratchFolder::remove_abandoned of the next run.
+void remove_scratch(const std::filesystem::path& folder);
+
 class ScratchFolder {
  public:
   // Below `parent`, or where the system keeps temporary files: $TMPDIR, unless another user could change what lies

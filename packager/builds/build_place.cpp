@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bundle/host/named_lock.hpp"
+#include "bundle/host/scratch_folder.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 
 namespace sealift::packager {
@@ -29,15 +30,12 @@ BuildPlace::BuildPlace(const Cache& cache, const bundle::Digest& source)
 }
 
 BuildPlace::~BuildPlace() {  // the flock's file stays, since a process that waits for it has it open
+  // By another name, so that what an interrupt leaves of it is cleared by the next run.
+  std::string left = (scratch_ / "build-XXXXXX").string();
   std::error_code error;
-  try {
-    bundle::stop_if_interrupted();
-  } catch (const bundle::Interrupted&) {  // it may be gigabytes, and somebody waits for our end
-    std::string left = (scratch_ / "build-XXXXXX").string();
-    if (::mkdtemp(left.data()) != nullptr) fs::rename(path_, left, error);
-    if (!error) return;
-  }
-  fs::remove_all(path_, error);
+  if (::mkdtemp(left.data()) != nullptr) fs::rename(path_, left, error);
+  bundle::remove_scratch(path_);
+  bundle::remove_scratch(left);
 }
 
 }  // namespace sealift::packager

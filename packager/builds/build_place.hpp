@@ -16,7 +16,7 @@ class BuildPlace {
   BuildPlace(const Cache& cache, const bundle::Digest& source);
   BuildPlace(const BuildPlace&) = delete;
   BuildPlace& operator=(const BuildPlace&) = delete;
-  ~BuildPlace();  // removes it; after an interrupt it becomes a folder of CACHE/scratch, which the next run clears
+  ~BuildPlace();  // removes it; what an interrupt leaves is a folder of CACHE/scratch, which the next run clears
 
   const std::filesystem::path& path() const { return path_; }
 

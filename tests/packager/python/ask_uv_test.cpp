@@ -3,6 +3,16 @@
 // any other package.
 #include "packager/python/ask_uv.hpp"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
 #include "packager/lock_job.hpp"
 #include "tests/packager/builds/yard.hpp"
 #include "tests/support/refusal.hpp"
@@ -46,13 +56,16 @@ struct Shelf {
     run_checked({"tar", "-C", yard.dir.path().string(), "-czf", (yard.dir / file).string(), folder});
     put(name, file, read_file(yard.dir / file));
   }
-  // NAME==VERSION of what is locked.
-  std::vector<std::string> lock(const std::string& requirements, const std::string& more = {}) {
+  void write_job(const std::string& requirements, const std::string& more = {}) const {
     write_file(yard.dir / "job.toml",
                "name = \"demo\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n"
                "[python]\nversion = \"3.11\"\ninterpreter = \"" +
                    kPython.string() + "\"\nrequirements = [" + requirements + "]\ndefault_index = \"" + index + "\"\n" +
                    more);
+  }
+  // NAME==VERSION of what is locked.
+  std::vector<std::string> lock(const std::string& requirements, const std::string& more = {}) {
+    write_job(requirements, more);
     std::FILE* stream = std::fopen((yard.dir / "said").c_str(), "w");
     bundle::Progress progress(stream);
     std::vector<std::string> locked;
@@ -78,6 +91,17 @@ struct Shelf {
 };
 
 using Locked = std::vector<std::string>;
+
+// How many processes of this machine, in any sandbox, have this word in their command line.
+std::size_t processes_with(const std::string& word) {
+  std::size_t count = 0;
+  for (const fs::directory_entry& process : fs::directory_iterator("/proc")) {
+    std::ifstream file(process.path() / "cmdline");
+    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    if (line.find(word + '\0') != line.npos) ++count;
+  }
+  return count;
+}
 
 // An index as PEP 691 and 700 have it, which tells when files came out and why one was yanked.
 struct DatedIndex {
@@ -205,6 +229,65 @@ TEST_CASE("what published wheels must not have is refused before anything is bui
   CHECK_REFUSED(shelf.lock("\"one\", \"two\", \"base\""), Conflict, "both/__init__.py");
   CHECK(shelf.times_said("building ") == 0);
   CHECK(fs::exists(shelf.yard.dir / "pylock.demo.toml"));  // what uv chose
+}
+
+TEST_CASE("a pylock whose wheels lie beside it is locked without an index") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  const TinyWheel wheel{.name = "demo", .files = {{"demo.py", ""}}};
+  const std::string bytes = make_wheel(wheel);
+  write_file(shelf.yard.dir / ("theirs/" + wheel.file_name()), bytes);
+  write_file(shelf.yard.dir / "theirs/pylock.toml",
+             "lock-version = \"1.0\"\ncreated-by = \"pip\"\n[[packages]]\nname = \"demo\"\nversion = "
+             "\"1.0\"\nwheels = [{ path = \"" +
+                 wheel.file_name() + "\", hashes = { sha256 = \"" + bundle::sha256(bundle::as_bytes(bytes)).hex() +
+                 "\" } }]\n");
+  fs::create_directories(shelf.yard.dir / "simple");
+  CHECK(shelf.lock("", "lock_file = \"theirs/pylock.toml\"\n") == Locked{"demo==1.0"});
+}
+
+TEST_CASE("a build shows its last line, and Ctrl-C ends it within five seconds with all that it started and made") {
+  if (Shelf::is_left_out()) return;
+  Shelf shelf;
+  const fs::path place = shelf.yard.dir.path(), said = place / "said", temporary = place / "tmp";
+  const std::string mark = place.filename().string() + "-deaf";
+  shelf.sdist("demo", "1.0",
+              "import signal, subprocess, sys, time\n"
+              "if 'build' in sys.orig_argv:\n"
+              "    for i in range(2000):\n        open('left-%d' % i, 'w').close()\n"
+              "    subprocess.Popen([sys.executable, '-c', 'import signal, time\\nfor one in (signal.SIGINT, "
+              "signal.SIGTERM): signal.signal(one, signal.SIG_IGN)\\ntime.sleep(600)', '" +
+                  mark + "'])\n    print('made 2000 files', flush=True)\n    time.sleep(600)\n");
+  shelf.write_job("\"demo\"");
+  fs::create_directories(temporary);
+  write_file(said, "");
+  const pid_t pack = ::fork();
+  if (pack == 0) {  // as a shell starts it: a group of its own, which Ctrl-C reaches
+    ::setpgid(0, 0);
+    ::setenv("TMPDIR", temporary.c_str(), 1);
+    const int file = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(file, STDERR_FILENO);
+    ::execl(SEALIFT_PACK, SEALIFT_PACK, "lock", (place / "job.toml").c_str(), "--uv", shelf.yard.tools.uv.c_str(),
+            "--cache", shelf.yard.cache.root().c_str(), nullptr);
+    ::_exit(127);
+  }
+  const auto has_said = [&](const std::string& words) { return read_file(said).find(words) != std::string::npos; };
+  while (!has_said("demo 1.0, the build: ") && ::waitpid(pack, nullptr, WNOHANG) == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  INFO(read_file(said));
+  CHECK(has_said(" s: made 2000 files"));
+  CHECK(processes_with(mark) == 1);
+  const auto begin = std::chrono::steady_clock::now();
+  ::kill(-pack, SIGINT);
+  int status = 0;
+  REQUIRE(::waitpid(pack, &status, 0) == pack);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK((WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)) == 128 + SIGINT);
+  CHECK(processes_with(mark) == 0);
+  CHECK(fs::is_empty(shelf.yard.cache.root() / "scratch"));
+  CHECK(fs::is_empty(temporary));
+  for (const fs::directory_entry& left : fs::directory_iterator(shelf.yard.cache.builds()))
+    CHECK(left.path().extension() == ".lock");
 }
 
 TEST_CASE("a wheel that requires something else than its backend had said is built once, and uv is asked again") {
