@@ -31,6 +31,7 @@
 #include "packager/network/remote_documents.hpp"
 #include "packager/pack/lock_check.hpp"
 #include "packager/python/lock_python.hpp"
+#include "packager/resolve/ignored_settings.hpp"
 #include "packager/resolve/input_variables.hpp"
 #include "packager/resolve/torch_backend.hpp"
 #include "packager/resolve/wheel_tags.hpp"
@@ -155,10 +156,9 @@ void settle_torch(Job& job, PythonMeans& means, bundle::Progress& progress) {
 }
 
 // What decides which packages are taken, and who else could decide it.
-void tell_of_indexes(const LockedIndexes& indexes, bundle::Progress& progress) {
+void tell_of_indexes(const Job& job, const LockedIndexes& indexes, bundle::Progress& progress) {
   if (!indexes.default_index.empty()) progress.note("the index is " + indexes.default_index);
-  for (const std::string& name : ignored_uv_variables())
-    progress.warn(name + " is set and is not passed on to uv: indexes stand in the job, [python]");
+  for (const std::string& ignored : ignored_settings(job)) progress.warn(ignored);
   for (const std::string& warning : index_warnings(indexes)) progress.warn(warning);
 }
 
@@ -236,7 +236,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.indexes = with_inputs(locked_indexes(job.inputs), job);
   const HttpLogins logins = index_logins(lock.indexes);
   means.tools.index_logins = logins;
-  tell_of_indexes(lock.indexes, progress);
+  tell_of_indexes(job, lock.indexes, progress);
   for (const std::string& name : unset_input_variables(job))
     progress.warn("the requirements name ${" + name +
                   "}, and uv gets no such variable: it stays as it stands there (set it)");
@@ -257,9 +257,12 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   });
   refusals.ask([&] { lock.models = list_models(job.models, cache, progress); });
   refusals.ask([&] { lock.apt = lock_apt(job.apt, job.target.arch, cache, progress); });
+  refusals.ask([&] { lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress); });
+  refusals.ask([&] { lock.images = lock_images(job.images, job.target.arch, cache, progress); });
   refusals.refuse("parts of the job are refused", "do for each of them what stands below it, and lock again");
   lock.wheels = std::move(python.wheels);
   lock.warnings = std::move(python.warnings);
+  lock.indexes.signed_pages = std::move(python.signed_pages);
   require_packages(lock.owners, projects_of(lock.wheels));
   require_packages(lock.shared, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
@@ -291,8 +294,6 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
        run_goldens(job, lock.models, cache, folder, scratch.path(), options.isolation, progress))
     lock.programs.push_back(lock_program(result, result.into));
   require_inputs_of_goldens(job.goldens, lock);
-  lock.images = lock_images(job.images, job.target.arch, cache, progress);
-  lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress);
   check_profile(lock, progress);
   const std::string text = write_lock(lock, folder);
   ToldWarnings told(cache, bundle::sha256(bundle::as_bytes(text)));

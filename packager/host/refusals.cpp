@@ -43,20 +43,26 @@ void refuse_together(const std::vector<Error>& errors, const std::string& what, 
   std::string got;
   for (std::size_t i = 0; i < std::min(told_of.size(), kMostTold); ++i) got += told(told_of[i]->facts());
   if (told_of.size() > kMostTold) got += "\n    and " + std::to_string(told_of.size() - kMostTold) + " more";
-  throw Error(told_of.front()->code(),
-              {.what = std::to_string(told_of.size()) + " " + what, .got = std::move(got), .next = next});
+  throw SeveralRefusals(told_of.front()->code(),
+                        {.what = std::to_string(told_of.size()) + " " + what, .got = std::move(got), .next = next},
+                        errors);
 }
 
 void Refusals::ask(const std::function<void()>& part) {
   try {
     part();
+  } catch (const SeveralRefusals& several) {
+    kept_.insert(kept_.end(), several.each.begin(), several.each.end());
+    of_parts_.push_back(std::current_exception());
   } catch (const Error& error) {
     if (error.code() == ErrorCode::Io || error.code() == ErrorCode::Space) throw;
     kept_.push_back(error);
+    of_parts_.push_back(std::current_exception());
   }
 }
 
 void Refusals::refuse(const std::string& what, const std::string& next) const {
+  if (of_parts_.size() == 1) std::rethrow_exception(of_parts_.front());
   refuse_together(kept_, what, next);
 }
 

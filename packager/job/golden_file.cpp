@@ -30,15 +30,20 @@ GoldenJob read_golden_job(TomlTable& table, const fs::path& folder) {
     const std::string text = table.string_or(key, "");
     return text.empty() ? fs::path() : fs::absolute(folder / text).lexically_normal();
   };
-  GoldenJob job{.file = path_of("job"),
-                .program = path_of("program"),
-                .libraries = path_of("libraries"),
-                .device = table.string_or("device", "cpu")};
-  if (!fs::is_regular_file(job.file))
-    table.refuse("job", "the job of a golden run is not there", "a TOML file with name, verb and [settings]",
-                 job.file.string());
-  if (job.device != "cpu" && job.device != "cuda")
-    table.refuse("device", "a golden run is run on another device", "cpu or cuda", job.device);
+  GoldenJob job;
+  table.attempt([&] {
+    job.file = path_of("job");
+    if (!fs::is_regular_file(job.file))
+      table.refuse("job", "the job of a golden run is not there", "a TOML file with name, verb and [settings]",
+                   job.file.string());
+  });
+  table.attempt([&] { job.program = path_of("program"); });
+  table.attempt([&] { job.libraries = path_of("libraries"); });
+  table.attempt([&] {
+    job.device = table.string_or("device", "cpu");
+    if (job.device != "cpu" && job.device != "cuda")
+      table.refuse("device", "a golden run is run on another device", "cpu or cuda", job.device);
+  });
   return job;
 }
 
@@ -53,24 +58,29 @@ std::map<std::string, bundle::Digest> read_golden_result(const fs::path& file, c
 std::vector<JobGolden> read_job_goldens(TomlTable& job, const fs::path& folder) {
   std::vector<JobGolden> goldens;
   std::set<std::string> names;
-  for (TomlTable& table : job.tables("golden")) {
-    JobGolden golden{.name = table.plain_name("name"), .file = {}, .inputs = {}};
+  job.each("golden", [&](TomlTable& table) {
+    JobGolden golden;
+    table.attempt([&] {
+      golden.name = table.plain_name("name");
+      if (golden.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+        table.refuse("name", "a golden run is named by a-z, 0-9 and _", "like qwen_lora", golden.name);
+      if (!names.insert(golden.name).second)
+        table.refuse("name", "two golden runs have the same name", "a name of its own", golden.name);
+    });
     if (table.has("job"))
       golden.job = read_golden_job(table, folder);
     else
-      golden.file = fs::absolute(folder / table.string("result")).lexically_normal();
-    if (golden.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
-      table.refuse("name", "a golden run is named by a-z, 0-9 and _", "like qwen_lora", golden.name);
-    if (!names.insert(golden.name).second)
-      table.refuse("name", "two golden runs have the same name", "a name of its own", golden.name);
-    if (!golden.job && !fs::is_regular_file(golden.file))
-      table.refuse("result", "the recorded result is not there", "a file that `sealift-verify golden` wrote",
-                   golden.file.string(),
-                   "sealift-verify golden JOB.toml --out FILE, or job = \"JOB.toml\" for `lock` to run it");
-    if (!golden.job) golden.inputs = read_golden_result(golden.file, golden.name);
+      table.attempt([&] {
+        golden.file = fs::absolute(folder / table.string("result")).lexically_normal();
+        if (!fs::is_regular_file(golden.file))
+          table.refuse("result", "the recorded result is not there", "a file that `sealift-verify golden` wrote",
+                       golden.file.string(),
+                       "sealift-verify golden JOB.toml --out FILE, or job = \"JOB.toml\" for `lock` to run it");
+      });
     table.done();
+    if (!golden.job) golden.inputs = read_golden_result(golden.file, golden.name);
     goldens.push_back(std::move(golden));
-  }
+  });
   return goldens;
 }
 

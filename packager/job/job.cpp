@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "packager/host/refusals.hpp"
 #include "packager/job/fleet_profile.hpp"
 #include "packager/tables/apt_toml.hpp"
 #include "packager/tables/image_toml.hpp"
@@ -63,41 +62,60 @@ fs::path read_system(TomlTable& table, const fs::path& folder) {
 
 // The profile's values, and those of the job file, which override them.
 void read_target(TomlTable table, const fs::path& folder, Job& job) {
-  if (table.has("profile"))
-    read_profile_of(table.string("profile"), folder, job);
-  else
-    table.string("arch");
+  table.attempt([&] {
+    if (table.has("profile"))
+      read_profile_of(table.string("profile"), folder, job);
+    else
+      table.string("arch");
+  });
+  const bool has_profile = table.is_good();
   read_target_keys(table, job.target);
-  if (bundle::loader_name(job.target.arch).empty())
-    table.refuse("arch", "the target's architecture is not supported", "x86_64 or aarch64", job.target.arch);
-  if (job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");  // refuses, because it is missing
-  job.overruled = read_overruled(table);
-  const std::string runtime = table.string_or("runtime", "target");
-  if (runtime != "target" && runtime != "carried")
-    table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);
-  job.carries_runtime = runtime == "carried";
-  if (table.has("system")) job.system = read_system(table, folder);
+  table.attempt([&] {
+    if (has_profile && bundle::loader_name(job.target.arch).empty())
+      table.refuse("arch", "the target's architecture is not supported", "x86_64 or aarch64", job.target.arch);
+  });
+  table.attempt([&] {  // refuses, because it is missing
+    if (has_profile && job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");
+  });
+  table.attempt([&] { job.overruled = read_overruled(table); });
+  table.attempt([&] {
+    const std::string runtime = table.string_or("runtime", "target");
+    if (runtime != "target" && runtime != "carried")
+      table.refuse("runtime", "the C library is the target's or a carried one", "target or carried", runtime);
+    job.carries_runtime = runtime == "carried";
+  });
+  table.attempt([&] {
+    if (table.has("system")) job.system = read_system(table, folder);
+  });
   table.done();
 }
 
 void read_python(TomlTable table, const fs::path& folder, Job& job) {
-  job.python = table.string("version");
-  const bool good = job.python.size() >= 3 && job.python.starts_with("3.") &&
-                    std::all_of(job.python.begin() + 2, job.python.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!good) table.refuse("version", "the Python version is not MAJOR.MINOR", "like \"3.11\"", job.python);
-  const std::string interpreter = table.string_or("interpreter", "auto");
-  job.interpreter = interpreter == "auto" ? interpreter : resolved(folder, interpreter).string();
-  if (table.has("interpreter_sha256")) {
+  table.attempt([&] {
+    job.python = table.string("version");
+    const bool good =
+        job.python.size() >= 3 && job.python.starts_with("3.") &&
+        std::all_of(job.python.begin() + 2, job.python.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!good) table.refuse("version", "the Python version is not MAJOR.MINOR", "like \"3.11\"", job.python);
+  });
+  table.attempt([&] {
+    const std::string interpreter = table.string_or("interpreter", "auto");
+    job.interpreter = interpreter == "auto" ? interpreter : resolved(folder, interpreter).string();
+  });
+  table.attempt([&] {
+    if (!table.has("interpreter_sha256")) return;
     const std::string text = table.string("interpreter_sha256");
     job.interpreter_sha256 = bundle::Digest::from_hex(text);
     if (!job.interpreter_sha256)
       table.refuse("interpreter_sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
-  }
+  });
   job.inputs = read_python_inputs(table, folder);
-  job.imports = table.strings("imports");
-  for (const std::string& module : job.imports)
-    if (!bundle::is_plain_name(module))
-      table.refuse("imports", "this is not a module name", "like \"torch\" or \"torch.nn\"", module);
+  table.attempt([&] {
+    job.imports = table.strings("imports");
+    for (const std::string& module : job.imports)
+      if (!bundle::is_plain_name(module))
+        table.refuse("imports", "this is not a module name", "like \"torch\" or \"torch.nn\"", module);
+  });
   table.done();
 }
 
@@ -111,33 +129,32 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
                "its own");
 }
 
-void read_program(TomlTable table, const fs::path& folder, Job& job) {
-  JobProgram program{.source = resolved(folder, table.string("source")),
-                     .into = table.string("into"),
-                     .executable = table.boolean_or("executable", true)};
-  if (!fs::is_regular_file(program.source))
-    table.refuse("source", "the program is not there", "a file", program.source.string(),
-                 "build it, or correct the path; it is relative to the job file");
-  try {
-    bundle::SafePath::parse(program.into, "into");
-  } catch (const Error& error) {
-    table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
-  }
+std::vector<JobProgram> read_program(TomlTable& table, const fs::path& folder) {
+  JobProgram program;
+  table.attempt([&] {
+    program.source = resolved(folder, table.string("source"));
+    if (!fs::is_regular_file(program.source))
+      table.refuse("source", "the program is not there", "a file", program.source.string(),
+                   "build it, or correct the path; it is relative to the job file");
+  });
+  table.attempt([&] {
+    program.into = table.string("into");
+    try {
+      bundle::SafePath::parse(program.into, "into");
+    } catch (const Error& error) {
+      table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
+    }
+  });
+  table.attempt([&] { program.executable = table.boolean_or("executable", true); });
   table.done();
-  job.programs.push_back(std::move(program));
+  return {std::move(program)};
 }
 
 // A file that several of our programs share is listed once.
 void read_programs(TomlTable& document, const fs::path& folder, Job& job) {
   std::map<std::string, fs::path> places;
-  for (TomlTable& table : document.tables("program")) {
-    std::vector<JobProgram> found;
-    found.swap(job.programs);
-    if (table.has("name"))
-      job.programs = read_own_program(table, folder);
-    else
-      read_program(table, folder, job);
-    found.swap(job.programs);
+  document.each("program", [&](TomlTable& table) {
+    std::vector<JobProgram> found = table.has("name") ? read_own_program(table, folder) : read_program(table, folder);
     for (JobProgram& program : found) {
       const auto [place, fresh] = places.emplace(program.into, program.source);
       if (!fresh && (place->second != program.source || !table.has("name")))
@@ -145,7 +162,7 @@ void read_programs(TomlTable& document, const fs::path& folder, Job& job) {
                      program.into);
       if (fresh) job.programs.push_back(std::move(program));
     }
-  }
+  });
 }
 
 // sdk = true, or [sdk] from = "DIR".
@@ -162,22 +179,29 @@ void read_sdk(TomlTable& job, const fs::path& folder, std::optional<JobSdk>& sdk
 
 // [environment]: NAME = "VALUE", or NAME = false to have nothing set under a name.
 void read_environment(TomlTable table, Job& job) {
-  for (const std::string& name : table.keys()) {
-    const bool removed = table.is_boolean(name) && !table.boolean_or(name, true);
-    const std::string value = removed ? "" : table.string(name);
-    if (const char* fault = bundle::fault_of_carried_variable(name, value))
-      table.refuse(name, fault, "like NLTK_DATA = \"${PREFIX}/data/nltk_data\"", value);
-    job.variables.emplace(name, removed ? std::nullopt : std::optional(value));
-  }
+  for (const std::string& name : table.keys())
+    table.attempt([&] {
+      table.ignore(name);
+      const bool removed = table.is_boolean(name) && !table.boolean_or(name, true);
+      const std::string value = removed ? "" : table.string(name);
+      if (const char* fault = bundle::fault_of_carried_variable(name, value))
+        table.refuse(name, fault, "like NLTK_DATA = \"${PREFIX}/data/nltk_data\"", value);
+      job.variables.emplace(name, removed ? std::nullopt : std::optional(value));
+    });
+  table.done();
 }
 
 void read_version(TomlTable& table, Job& job) {
-  job.rollback_floor = table.integer_or("rollback_floor", 0);
-  job.version = table.integer("version");
-  if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
-  if (job.rollback_floor > job.version)
-    table.refuse("rollback_floor", "the rollback floor is above the bundle's own version",
-                 "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
+  table.attempt([&] { job.rollback_floor = table.integer_or("rollback_floor", 0); });
+  table.attempt([&] {
+    job.version = table.integer("version");
+    if (job.version == 0) table.refuse("version", "versions start at 1 and only grow", "1 or more", "0");
+  });
+  table.attempt([&] {
+    if (job.version != 0 && job.rollback_floor > job.version)
+      table.refuse("rollback_floor", "the rollback floor is above the bundle's own version",
+                   "at most " + std::to_string(job.version), std::to_string(job.rollback_floor));
+  });
 }
 
 // Golden runs, none of which has the path of a program.
@@ -198,41 +222,39 @@ Job read_job(const fs::path& file) {
   const TomlValue document = read_toml(file, ErrorCode::Usage);
   TomlTable table(document, file, ErrorCode::Usage);
   const fs::path folder = fs::absolute(file).parent_path();
-  Job job{.file = file};
-  Refusals faults;  // each part is read, whatever is wrong with the others
-  faults.ask([&] { job.name = table.plain_name("name"); });
-  faults.ask([&] { read_version(table, job); });
-  faults.ask([&] {
+  Job job{.file = file};  // each part is read, whatever is wrong with the others
+  table.attempt([&] { job.name = table.plain_name("name"); });
+  read_version(table, job);
+  table.attempt([&] {
     if (table.has("channel")) job.channel = table.plain_name("channel");
   });
-  faults.ask([&] { read_payload_digest(table, job); });
-  faults.ask([&] { read_target(table.table("target"), folder, job); });
-  faults.ask([&] {
+  table.attempt([&] { read_payload_digest(table, job); });
+  table.attempt([&] { read_target(table.table("target"), folder, job); });
+  table.attempt([&] {
     if (table.is_array("python")) refuse_several_pythons(table);
     read_python(table.table("python"), folder, job);
   });
-  faults.ask([&] { read_programs(table, folder, job); });
-  faults.ask([&] { read_goldens(table, folder, job); });
-  faults.ask([&] { job.models = read_job_models(table, folder); });
-  faults.ask([&] { job.images = read_job_images(table, folder); });
-  faults.ask([&] { job.owners = read_owner_rules(table); });
-  faults.ask([&] { job.shared = read_shared_rules(table); });
-  faults.ask([&] { job.startup_files = read_startup_rules(table); });
-  faults.ask([&] { job.apt = read_job_apt(table); });
-  faults.ask([&] { job.rpm = read_job_rpm(table, folder); });
-  faults.ask([&] {
+  table.attempt([&] { read_programs(table, folder, job); });
+  table.attempt([&] { read_goldens(table, folder, job); });
+  table.attempt([&] { job.models = read_job_models(table, folder); });
+  table.attempt([&] { job.images = read_job_images(table, folder); });
+  table.attempt([&] { job.owners = read_owner_rules(table); });
+  table.attempt([&] { job.shared = read_shared_rules(table); });
+  table.attempt([&] { job.startup_files = read_startup_rules(table); });
+  table.attempt([&] { job.apt = read_job_apt(table); });
+  table.attempt([&] { job.rpm = read_job_rpm(table, folder); });
+  table.attempt([&] {
     job.toolchain = read_toolchain(table);
     for (const std::string& wheel : toolchain_requirements(job.toolchain, job.inputs.requirements))
       job.inputs.requirements.push_back(wheel);
   });
-  faults.ask([&] {
+  table.attempt([&] {
     if (table.has("sdk")) read_sdk(table, folder, job.sdk);
   });
-  faults.ask([&] {
+  table.attempt([&] {
     if (table.has("environment")) read_environment(table.table("environment"), job);
   });
-  faults.ask([&] { table.done(); });
-  faults.refuse("things in " + file.string() + " are not right", "correct each of them, and lock again");
+  table.done();
   return job;
 }
 

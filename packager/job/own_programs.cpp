@@ -50,9 +50,14 @@ std::vector<JobProgram> read_own_program(TomlTable& table, const fs::path& folde
                  "sealift-train, sealift-verify, sealift-launch, sealift-repo or sealift-install", name,
                  "give another program by source and into");
   for (const char* key : {"source", "into", "executable"})
-    if (table.has(key)) table.refuse(key, "a program by name has its own place", "name, and from if it is needed");
-  const fs::path root =
-      table.has("from") ? fs::absolute(folder / table.string("from")).lexically_normal() : own_installation();
+    table.attempt([&] {
+      table.ignore(key);
+      if (table.has(key)) table.refuse(key, "a program by name has its own place", "name, and from if it is needed");
+    });
+  fs::path root;
+  table.attempt([&] {
+    root = table.has("from") ? fs::absolute(folder / table.string("from")).lexically_normal() : own_installation();
+  });
   table.done();
   // Where something in bin starts it, as in the trainer's wheel and in a prefix, the program itself is in libexec;
   // where bin has a link to it, as in an archive, a .deb and a .rpm, in lib/sealift/bin.

@@ -45,27 +45,38 @@ std::string package_name(const TomlTable& table, const std::string& key, const s
   return bundle::normalized_project_name(name);
 }
 
-void read_build_extras(TomlTable& table, PythonInputs& inputs) {
-  if (table.has("extra_build_dependencies")) {
-    TomlTable packages = table.table("extra_build_dependencies");
-    for (const std::string& name : packages.keys())
-      inputs.builds[package_name(packages, name, name)].requirements = lines(packages, name);
-    packages.done();
-  }
-  if (!table.has("extra_build_variables")) return;
-  TomlTable packages = table.table("extra_build_variables");
-  for (const std::string& name : packages.keys()) {
-    TomlTable variables = packages.table(name);
-    BuildExtras& extras = inputs.builds[package_name(packages, name, name)];
-    for (const std::string& variable : variables.keys()) {
+void read_variables(TomlTable variables, BuildExtras& extras) {
+  for (const std::string& variable : variables.keys())
+    variables.attempt([&] {
       const std::string value = variables.string(variable);
       if (const char* fault = fault_of_build_variable(variable, value))
         variables.refuse(variable, std::string("a build cannot get this variable: ") + fault, {}, value);
       extras.variables.emplace(variable, value);
-    }
-    variables.done();
-  }
-  packages.done();
+    });
+  variables.done();
+}
+
+void read_build_extras(TomlTable& table, PythonInputs& inputs) {
+  table.attempt([&] {
+    if (!table.has("extra_build_dependencies")) return;
+    TomlTable packages = table.table("extra_build_dependencies");
+    for (const std::string& name : packages.keys())
+      packages.attempt([&] {
+        packages.ignore(name);
+        inputs.builds[package_name(packages, name, name)].requirements = lines(packages, name);
+      });
+    packages.done();
+  });
+  table.attempt([&] {
+    if (!table.has("extra_build_variables")) return;
+    TomlTable packages = table.table("extra_build_variables");
+    for (const std::string& name : packages.keys())
+      packages.attempt([&] {
+        packages.ignore(name);
+        read_variables(packages.table(name), inputs.builds[package_name(packages, name, name)]);
+      });
+    packages.done();
+  });
 }
 
 std::string index_url(TomlTable& table, const std::string& key) {
@@ -85,39 +96,52 @@ std::string index_url(TomlTable& table, const std::string& key) {
 
 // "NAME=URL", or "URL" without a name.
 std::string read_index(TomlTable& index) {
-  const std::string name = index.string_or("name", ""), url = index_url(index, "url");
-  if (!name.empty() && !bundle::is_plain_name(name)) index.refuse("name", "a name is not plain", {}, name);
+  std::string name, url;
+  index.attempt([&] {
+    name = index.string_or("name", "");
+    if (!name.empty() && !bundle::is_plain_name(name)) index.refuse("name", "a name is not plain", {}, name);
+  });
+  index.attempt([&] { url = index_url(index, "url"); });
   index.done();
   return (name.empty() ? "" : name + "=") + url;
 }
 
 void read_indexes(TomlTable& table, PythonInputs& inputs) {
-  if (table.is_table("default_index")) {
-    TomlTable index = table.table("default_index");
-    inputs.default_index = read_index(index);
-  } else if (table.has("default_index")) {
-    inputs.default_index = index_url(table, "default_index");
-  }
-  for (TomlTable& index : table.tables("indexes")) inputs.indexes.push_back(read_index(index));
-  inputs.index_strategy = table.string_or("index_strategy", "");
-  static const std::vector<std::string> kKnown = {"", "first-index", "unsafe-first-match", "unsafe-best-match"};
-  if (std::find(kKnown.begin(), kKnown.end(), inputs.index_strategy) == kKnown.end())
-    table.refuse("index_strategy", "uv knows no such strategy", "first-index, unsafe-first-match or unsafe-best-match",
-                 inputs.index_strategy);
+  table.attempt([&] {
+    if (table.is_table("default_index")) {
+      TomlTable index = table.table("default_index");
+      inputs.default_index = read_index(index);
+    } else if (table.has("default_index")) {
+      inputs.default_index = index_url(table, "default_index");
+    }
+  });
+  table.attempt([&] { table.each("indexes", [&](TomlTable& index) { inputs.indexes.push_back(read_index(index)); }); });
+  table.attempt([&] {
+    inputs.index_strategy = table.string_or("index_strategy", "");
+    static const std::vector<std::string> kKnown = {"", "first-index", "unsafe-first-match", "unsafe-best-match"};
+    if (std::find(kKnown.begin(), kKnown.end(), inputs.index_strategy) == kKnown.end())
+      table.refuse("index_strategy", "uv knows no such strategy",
+                   "first-index, unsafe-first-match or unsafe-best-match", inputs.index_strategy);
+  });
 }
 
 void read_torch_backend(TomlTable& table, PythonInputs& inputs) {
-  inputs.torch_backend = table.string_or("torch_backend", "");
-  const std::string& name = inputs.torch_backend;
-  const bool cuda = name.size() >= 4 && name.size() <= 6 && name.starts_with("cu") &&
-                    std::all_of(name.begin() + 2, name.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!name.empty() && name != "auto" && name != "cpu" && !cuda)
-    table.refuse("torch_backend", "this is not a backend of torch that can be packed", "auto, cpu or like cu128", name);
-  if (table.has("torch_index")) inputs.torch_index = index_url(table, "torch_index");
-  while (inputs.torch_index.ends_with('/')) inputs.torch_index.pop_back();
-  if (!inputs.torch_index.empty() && name.empty())
-    table.refuse("torch_index", "an index for backends of torch is of use with a backend only", "torch_backend",
-                 inputs.torch_index);
+  std::string& name = inputs.torch_backend;
+  table.attempt([&] {
+    name = table.string_or("torch_backend", "");
+    const bool cuda = name.size() >= 4 && name.size() <= 6 && name.starts_with("cu") &&
+                      std::all_of(name.begin() + 2, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!name.empty() && name != "auto" && name != "cpu" && !cuda)
+      table.refuse("torch_backend", "this is not a backend of torch that can be packed", "auto, cpu or like cu128",
+                   name);
+  });
+  table.attempt([&] {
+    if (table.has("torch_index")) inputs.torch_index = index_url(table, "torch_index");
+    while (inputs.torch_index.ends_with('/')) inputs.torch_index.pop_back();
+    if (!inputs.torch_index.empty() && !table.has("torch_backend"))
+      table.refuse("torch_index", "an index for backends of torch is of use with a backend only", "torch_backend",
+                   inputs.torch_index);
+  });
 }
 
 void check_lock_file(const TomlTable& table, const PythonInputs& inputs) {
@@ -133,31 +157,38 @@ void check_lock_file(const TomlTable& table, const PythonInputs& inputs) {
                "no requirements_file, pyproject or constraints", {}, "lock again with those, or leave them out");
 }
 
+// What is asked for at all, and whether it has extras.
+void check_together(TomlTable& table, const PythonInputs& inputs) {
+  if (inputs.requirements.empty() && !inputs.requirements_file && !inputs.pyproject && !inputs.lock_file)
+    table.refuse_missing("requirements", "there is nothing to pack",
+                         "requirements, requirements_file, pyproject or lock_file");
+  if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.lock_file)
+    table.refuse(inputs.extras.empty() ? "groups" : "extras", "only a project or a lock has extras and groups",
+                 "pyproject, or lock_file", {}, "write extras of packages as \"name[extra]\"");
+}
+
 }  // namespace
 
 PythonInputs read_python_inputs(TomlTable& table, const fs::path& folder) {
   PythonInputs inputs;
-  inputs.requirements = lines(table, "requirements");
-  inputs.requirements_file = existing_file(table, "requirements_file", folder);
-  inputs.pyproject = existing_file(table, "pyproject", folder);
-  inputs.lock_file = existing_file(table, "lock_file", folder);
-  if (inputs.requirements.empty() && !inputs.requirements_file && !inputs.pyproject && !inputs.lock_file)
-    table.refuse_missing("requirements", "there is nothing to pack",
-                         "requirements, requirements_file, pyproject or lock_file");
-  inputs.extras = plain_names(table, "extras");
-  inputs.groups = plain_names(table, "groups");
-  if ((!inputs.extras.empty() || !inputs.groups.empty()) && !inputs.pyproject && !inputs.lock_file)
-    table.refuse(inputs.extras.empty() ? "groups" : "extras", "only a project or a lock has extras and groups",
-                 "pyproject, or lock_file", {}, "write extras of packages as \"name[extra]\"");
-  inputs.constraints = lines(table, "constraints");
-  inputs.build_constraints = lines(table, "build_constraints");
-  for (const std::string& name : table.strings("excludes"))
-    inputs.excludes.push_back(package_name(table, "excludes", name));
+  table.attempt([&] { inputs.requirements = lines(table, "requirements"); });
+  table.attempt([&] { inputs.requirements_file = existing_file(table, "requirements_file", folder); });
+  table.attempt([&] { inputs.pyproject = existing_file(table, "pyproject", folder); });
+  table.attempt([&] { inputs.lock_file = existing_file(table, "lock_file", folder); });
+  table.attempt([&] { inputs.extras = plain_names(table, "extras"); });
+  table.attempt([&] { inputs.groups = plain_names(table, "groups"); });
+  if (table.is_good()) table.attempt([&] { check_together(table, inputs); });
+  table.attempt([&] { inputs.constraints = lines(table, "constraints"); });
+  table.attempt([&] { inputs.build_constraints = lines(table, "build_constraints"); });
+  table.attempt([&] {
+    for (const std::string& name : table.strings("excludes"))
+      inputs.excludes.push_back(package_name(table, "excludes", name));
+  });
   read_build_extras(table, inputs);
-  inputs.build = table.boolean_or("build", true);
+  table.attempt([&] { inputs.build = table.boolean_or("build", true); });
   read_indexes(table, inputs);
   read_torch_backend(table, inputs);
-  check_lock_file(table, inputs);
+  if (table.is_good()) table.attempt([&] { check_lock_file(table, inputs); });
   return inputs;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "packager/host/refusals.hpp"
 #include "sealift/bundle/core/own_places.hpp"
 #include "sealift/bundle/wheel/installed_path.hpp"
 #include "sealift/bundle/wheel/package_owners.hpp"
@@ -37,12 +38,31 @@ void PlaceClaims::claim(const Content& content, const Installed& installed) {
 
 PlaceClaims::Settled PlaceClaims::settle_owners() {
   Settled settled;
-  settled.left_out = settle(owners_, lock_.owners, site_packages_, settled.unused);
-  owners_.check();
-  settled.shares = settle_packages(settled.left_out);
+  Refusals refusals;  // a path with two owners does not hide a package with two
+  refusals.ask([&] {
+    settled.left_out = settle(owners_, lock_.owners, site_packages_, settled.unused);
+    owners_.check();
+  });
+  refusals.ask([&] {
+    try {
+      settled.shares = settle_packages(refusals.any() ? undecided() : settled.left_out);
+    } catch (const Error& error) {  // whether a rule fits is known when all paths are decided
+      if (!refusals.any() || error.code() != ErrorCode::Usage) throw;
+    }
+  });
+  refusals.refuse("collisions of packages", "do for each of them what stands below it, and lock again");
   require_libraries();
   require_startup_files();
   return settled;
+}
+
+// As if each path with two owners were that of its natural one: whoever is left out of it is no guest by it.
+LeftOut PlaceClaims::undecided() const {
+  LeftOut left_out;
+  for (const PathOwners::Contested& contested : owners_.contested())
+    for (const std::string& owner : contested.owners)
+      if (owner != contested.natural) left_out[owner].insert(contested.path);
+  return left_out;
 }
 
 Shares PlaceClaims::settle_packages(const LeftOut& left_out) const {

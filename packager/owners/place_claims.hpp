@@ -36,6 +36,7 @@ class PlaceClaims {
 
  private:
   void require_place(const Content& content, const std::string& place) const;
+  LeftOut undecided() const;
   Shares settle_packages(const LeftOut& left_out) const;
   void require_startup_files() const;
   void require_libraries() const;

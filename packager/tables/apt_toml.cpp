@@ -49,19 +49,27 @@ JobApt read_job_apt(TomlTable& job) {
   JobApt apt;
   if (!job.has("apt")) return apt;
   TomlTable table = job.table("apt");
-  apt.packages = table.strings("packages");
-  apt.sources = table.strings("sources");
-  apt.suite = apt.sources.empty() ? table.string("suite") : table.string_or("suite", "");
-  if (apt.packages.empty()) table.refuse("packages", "no package is named", "like [\"g++\"]");
-  for (const std::string& package : apt.packages)
-    if (!is_request(package))
-      table.refuse("packages", "this is not the name of a Debian package", "NAME or NAME=VERSION", package);
-  if (!apt.suite.empty() && !is_suite(apt.suite))
-    table.refuse("suite", "this is not the name of a suite", "like \"bookworm\"", apt.suite);
-  for (const std::string& source : apt.sources)
-    if (!source.starts_with("deb ") || source.find_first_of("\r\n") != source.npos)
-      table.refuse("sources", "this is not a line of a sources.list", "deb [OPTIONS] ADDRESS SUITE COMPONENT...",
-                   source);
+  table.attempt([&] {
+    apt.packages = table.strings("packages");
+    if (apt.packages.empty()) table.refuse("packages", "no package is named", "like [\"g++\"]");
+    for (const std::string& package : apt.packages)
+      if (!is_request(package))
+        table.refuse("packages", "this is not the name of a Debian package", "NAME or NAME=VERSION", package);
+  });
+  bool has_sources = table.has("sources");
+  table.attempt([&] {
+    apt.sources = table.strings("sources");
+    has_sources = !apt.sources.empty();
+    for (const std::string& source : apt.sources)
+      if (!source.starts_with("deb ") || source.find_first_of("\r\n") != source.npos)
+        table.refuse("sources", "this is not a line of a sources.list", "deb [OPTIONS] ADDRESS SUITE COMPONENT...",
+                     source);
+  });
+  table.attempt([&] {
+    apt.suite = has_sources ? table.string_or("suite", "") : table.string("suite");
+    if (!apt.suite.empty() && !is_suite(apt.suite))
+      table.refuse("suite", "this is not the name of a suite", "like \"bookworm\"", apt.suite);
+  });
   table.done();
   return apt;
 }

@@ -87,14 +87,20 @@ void read_image_source(TomlTable& table, const fs::path& folder, JobImage& image
 }
 
 JobImage read_job_image(TomlTable& table, const fs::path& folder) {
-  JobImage image{.spec = {.name = table.string_or("name", ""), .tag = table.string_or("tag", ""), .source = {}},
-                 .digest = {}};
-  read_image_source(table, folder, image);
-  if (!bundle::is_image_name(image.spec.name))
-    table.refuse("name", "an image has no name that registries take",
-                 "like \"org/app\"; not \"b\", \"c\" or \"bundles\" first", image.spec.name);
-  if (!bundle::is_image_tag(image.spec.tag))
-    table.refuse("tag", "an image has no tag", "like \"1.0\", here or in the source", image.spec.tag);
+  JobImage image;
+  table.attempt([&] { image.spec.name = table.string_or("name", ""); });
+  table.attempt([&] { image.spec.tag = table.string_or("tag", ""); });
+  table.attempt([&] { read_image_source(table, folder, image); });
+  table.done();  // since the source may have given both
+  table.attempt([&] {
+    if (!bundle::is_image_name(image.spec.name))
+      table.refuse("name", "an image has no name that registries take",
+                   "like \"org/app\"; not \"b\", \"c\" or \"bundles\" first", image.spec.name);
+  });
+  table.attempt([&] {
+    if (!bundle::is_image_tag(image.spec.tag))
+      table.refuse("tag", "an image has no tag", "like \"1.0\", here or in the source", image.spec.tag);
+  });
   table.done();
   return image;
 }
@@ -136,11 +142,11 @@ LockedImage read_locked_image(TomlTable& table) {
 std::vector<JobImage> read_job_images(TomlTable& job, const fs::path& folder) {
   std::vector<JobImage> images;
   std::set<std::string> titles;
-  for (TomlTable& table : job.tables("image")) {
+  job.each("image", [&](TomlTable& table) {
     images.push_back(read_job_image(table, folder));
     if (const std::string title = images.back().spec.title(); !titles.insert(title).second)
       table.refuse("name", "two images have one name and tag", "a name or tag of its own", title);
-  }
+  });
   return images;
 }
 

@@ -97,13 +97,17 @@ void read_hub_source(TomlTable& table, ModelSpec& spec) {
   spec.hub = read_word(table, "hub", kHubs, Hub::HfHub);
   if (spec.hub == Hub::Folder)
     table.refuse("hub", "a folder is not a hub", "source = \"FOLDER\" instead of repo", "folder");
-  spec.repo = table.string("repo");
-  if (!is_name_of_hub(spec.repo, 2))
-    table.refuse("repo", "this is not the name of a repository", "like \"org/name\"", spec.repo);
-  spec.revision = table.string_or("revision", spec.hub == Hub::HfHub ? "main" : "master");
-  if (!is_name_of_hub(spec.revision, 8))
-    table.refuse("revision", "this is not a branch, tag or commit", "like \"main\"", spec.revision);
-  spec.endpoint = read_endpoint(table, spec.hub);
+  table.attempt([&] {
+    spec.repo = table.string("repo");
+    if (!is_name_of_hub(spec.repo, 2))
+      table.refuse("repo", "this is not the name of a repository", "like \"org/name\"", spec.repo);
+  });
+  table.attempt([&] {
+    spec.revision = table.string_or("revision", spec.hub == Hub::HfHub ? "main" : "master");
+    if (!is_name_of_hub(spec.revision, 8))
+      table.refuse("revision", "this is not a branch, tag or commit", "like \"main\"", spec.revision);
+  });
+  table.attempt([&] { spec.endpoint = read_endpoint(table, spec.hub); });
 }
 
 void read_source(TomlTable& table, const fs::path& folder, ModelSpec& spec) {
@@ -159,15 +163,19 @@ JobModel read_job_model(TomlTable& table, const fs::path& folder, bool data) {
   JobModel model;
   ModelSpec& spec = model.spec;
   spec.data = data;
-  read_source(table, folder, spec);
-  const std::string name = fs::path(spec.title()).filename().string();
-  spec.into = safe_folder(table, table.string_or("into", (data ? "data/" : "models/") + name));
-  spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder);
-  check_layout(table, spec);
-  spec.allow_pickle = table.boolean_or("allow_pickle", false);
-  model.include = table.strings("include");
-  model.exclude = table.strings("exclude");
+  for (const char* key : {"hub", "repo", "revision", "endpoint", "source"}) table.ignore(key);  // one of two ways
+  table.attempt([&] { read_source(table, folder, spec); });
+  table.attempt([&] {
+    if (table.has("into")) spec.into = safe_folder(table, table.string("into"));
+  });
+  table.attempt([&] { spec.layout = read_word(table, "layout", kLayouts, ModelLayout::Folder); });
+  table.attempt([&] { spec.allow_pickle = table.boolean_or("allow_pickle", false); });
+  table.attempt([&] { model.include = table.strings("include"); });
+  table.attempt([&] { model.exclude = table.strings("exclude"); });
   table.done();
+  if (spec.into.empty())
+    spec.into = safe_folder(table, (data ? "data/" : "models/") + fs::path(spec.title()).filename().string());
+  check_layout(table, spec);
   return model;
 }
 
@@ -229,14 +237,18 @@ LockedModel read_locked_model(TomlTable& table, const fs::path& folder) {
 std::vector<JobModel> read_job_models(TomlTable& job, const fs::path& folder) {
   std::vector<JobModel> models;
   std::map<std::string, std::string> places;
+  Refusals faults;
   for (const char* kind : {"model", "data"})
-    for (TomlTable& table : job.tables(kind)) {
-      models.push_back(read_job_model(table, folder, std::string_view(kind) == "data"));
-      const std::string& into = models.back().spec.into;
-      if (const auto [twin, fresh] = places.emplace(bundle::case_folded(into), into); !fresh)
-        table.refuse("into", "two models have the same folder", "a folder of its own", into,
-                     "choose another folder: into = \"models/NAME\"");
-    }
+    faults.ask([&] {
+      job.each(kind, [&](TomlTable& table) {
+        models.push_back(read_job_model(table, folder, std::string_view(kind) == "data"));
+        const std::string& into = models.back().spec.into;
+        if (const auto [twin, fresh] = places.emplace(bundle::case_folded(into), into); !fresh)
+          table.refuse("into", "two models have the same folder", "a folder of its own", into,
+                       "choose another folder: into = \"models/NAME\"");
+      });
+    });
+  faults.refuse("models or data are not right", "correct each of them");
   return models;
 }
 

@@ -18,16 +18,22 @@ namespace {
 constexpr std::size_t kMaxRules = 10'000;
 
 OwnerRule read_rule(TomlTable& table) {
-  OwnerRule rule{.path = table.string("path"), .package = table.string("package")};
-  try {
-    bundle::SafePath::parse_published(rule.path, "path");
-  } catch (const Error& error) {
-    table.refuse("path", error.facts().what, error.facts().expected, error.facts().got);
-  }
-  if (!bundle::is_plain_name(rule.package))
-    table.refuse("package", "this is not the name of a package", "like \"nvidia-nccl-cu13\"", rule.package);
-  rule.package = bundle::normalized_project_name(rule.package);
+  OwnerRule rule;
+  table.attempt([&] {
+    rule.path = table.string("path");
+    try {
+      bundle::SafePath::parse_published(rule.path, "path");
+    } catch (const Error& error) {
+      table.refuse("path", error.facts().what, error.facts().expected, error.facts().got);
+    }
+  });
+  table.attempt([&] {
+    rule.package = table.string("package");
+    if (!bundle::is_plain_name(rule.package))
+      table.refuse("package", "this is not the name of a package", "like \"nvidia-nccl-cu13\"", rule.package);
+  });
   table.done();
+  rule.package = bundle::normalized_project_name(rule.package);
   return rule;
 }
 
@@ -36,12 +42,12 @@ OwnerRule read_rule(TomlTable& table) {
 std::vector<OwnerRule> read_owner_rules(TomlTable& document) {
   std::vector<OwnerRule> rules;
   std::set<std::string> paths;
-  for (TomlTable& table : document.tables("owner")) {
+  document.each("owner", [&](TomlTable& table) {
     if (rules.size() == kMaxRules) table.refuse("path", "there are too many rules", std::to_string(kMaxRules));
     rules.push_back(read_rule(table));
     if (!paths.insert(rules.back().path).second)
       table.refuse("path", "a path has two rules", "one owner", rules.back().path);
-  }
+  });
   return rules;
 }
 

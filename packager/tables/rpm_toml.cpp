@@ -73,19 +73,23 @@ std::vector<fs::path> keys_of(TomlTable& table, const fs::path& folder) {
 }
 
 RpmRepository read_repository(TomlTable& table, const fs::path& folder) {
-  RpmRepository repository{.name = table.plain_name("name"),
-                           .url = repository_url(table),
-                           .keys = keys_of(table, folder),
-                           .checked = checked_of(table)};
-  if (!consists_of_rpm(repository.name, "._-"))
-    table.refuse("name", "this is not the name of a repository", "letters, digits, '.', '_' and '-'", repository.name);
+  RpmRepository repository;
+  table.attempt([&] {
+    repository.name = table.plain_name("name");
+    if (!consists_of_rpm(repository.name, "._-"))
+      table.refuse("name", "this is not the name of a repository", "letters, digits, '.', '_' and '-'",
+                   repository.name);
+  });
+  table.attempt([&] { repository.url = repository_url(table); });
+  table.attempt([&] { repository.keys = keys_of(table, folder); });
+  table.attempt([&] { repository.checked = checked_of(table); });
+  table.done();
   if (repository.checked != RpmSigned::Nothing && repository.keys.empty())
     table.refuse("keys", "no key says who signs this repository", "like [\"RPM-GPG-KEY-site\"]", {},
                  "name the keys; signed = \"nothing\" takes what comes, and the lock says so");
   if (repository.checked == RpmSigned::Nothing && !repository.keys.empty())
     table.refuse("keys", "keys are named, and signed = \"nothing\" checks nothing with them", {}, {},
                  "leave one of the two out");
-  table.done();
   return repository;
 }
 
@@ -120,23 +124,29 @@ JobRpm read_job_rpm(TomlTable& job, const fs::path& folder) {
   JobRpm rpm;
   if (!job.has("rpm")) return rpm;
   TomlTable table = job.table("rpm");
-  rpm.packages = table.strings("packages");
-  rpm.release = table.string("release");
-  if (rpm.packages.empty()) table.refuse("packages", "no package is named", "like [\"gcc-c++\"]");
-  for (const std::string& package : rpm.packages)
-    if (!is_rpm_request(package))
-      table.refuse("packages", "this is not the name of an rpm package", "NAME or NAME-VERSION-RELEASE", package);
-  if (!consists_of_rpm(rpm.release, "._-"))
-    table.refuse("release", "this is not a release of a system", "like \"9\"", rpm.release);
-  std::set<std::string> names;
-  for (TomlTable& item : table.tables("repository")) {
-    rpm.repositories.push_back(read_repository(item, folder));
-    if (!names.insert(rpm.repositories.back().name).second)
-      item.refuse("name", "two repositories have one name", {}, rpm.repositories.back().name);
-  }
-  if (rpm.repositories.empty())
-    table.refuse("repository", "no repository is named, and this machine's own are not those of the target",
-                 "[[rpm.repository]] with name, url and keys");
+  table.attempt([&] {
+    rpm.packages = table.strings("packages");
+    if (rpm.packages.empty()) table.refuse("packages", "no package is named", "like [\"gcc-c++\"]");
+    for (const std::string& package : rpm.packages)
+      if (!is_rpm_request(package))
+        table.refuse("packages", "this is not the name of an rpm package", "NAME or NAME-VERSION-RELEASE", package);
+  });
+  table.attempt([&] {
+    rpm.release = table.string("release");
+    if (!consists_of_rpm(rpm.release, "._-"))
+      table.refuse("release", "this is not a release of a system", "like \"9\"", rpm.release);
+  });
+  table.attempt([&] {
+    std::set<std::string> names;
+    table.each("repository", [&](TomlTable& item) {
+      rpm.repositories.push_back(read_repository(item, folder));
+      if (!names.insert(rpm.repositories.back().name).second)
+        item.refuse("name", "two repositories have one name", {}, rpm.repositories.back().name);
+    });
+    if (rpm.repositories.empty())
+      table.refuse("repository", "no repository is named, and this machine's own are not those of the target",
+                   "[[rpm.repository]] with name, url and keys");
+  });
   table.done();
   return rpm;
 }

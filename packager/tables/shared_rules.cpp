@@ -20,16 +20,22 @@ namespace {
 constexpr std::size_t kMaxSharedRules = 10'000;
 
 SharedRule read_shared_rule(TomlTable& table) {
-  SharedRule rule{.package = table.string("package"), .into = table.string("into")};
-  try {
-    bundle::SafePath::parse_published(rule.into, "into");
-  } catch (const Error& error) {
-    table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
-  }
-  if (!bundle::is_plain_name(rule.package))
-    table.refuse("package", "this is not the name of a package", "like \"transformer-engine-cu12\"", rule.package);
-  rule.package = bundle::normalized_project_name(rule.package);
+  SharedRule rule;
+  table.attempt([&] {
+    rule.package = table.string("package");
+    if (!bundle::is_plain_name(rule.package))
+      table.refuse("package", "this is not the name of a package", "like \"transformer-engine-cu12\"", rule.package);
+  });
+  table.attempt([&] {
+    rule.into = table.string("into");
+    try {
+      bundle::SafePath::parse_published(rule.into, "into");
+    } catch (const Error& error) {
+      table.refuse("into", error.facts().what, error.facts().expected, error.facts().got);
+    }
+  });
   table.done();
+  rule.package = bundle::normalized_project_name(rule.package);
   return rule;
 }
 
@@ -37,14 +43,14 @@ SharedRule read_shared_rule(TomlTable& table) {
 
 std::vector<SharedRule> read_shared_rules(TomlTable& document) {
   std::vector<SharedRule> rules;
-  for (TomlTable& table : document.tables("shared")) {
+  document.each("shared", [&](TomlTable& table) {
     if (rules.size() == kMaxSharedRules)
       table.refuse("package", "there are too many rules", std::to_string(kMaxSharedRules));
     const SharedRule rule = read_shared_rule(table);
     if (std::find(rules.begin(), rules.end(), rule) != rules.end())
       table.refuse("into", "a rule stands twice", "each once", rule.into);
     rules.push_back(rule);
-  }
+  });
   return rules;
 }
 

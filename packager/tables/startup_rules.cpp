@@ -14,11 +14,18 @@ namespace {
 constexpr std::size_t kMaxStartupRules = 1000;
 
 StartupRule read_startup_rule(TomlTable& table) {
-  const std::string package = table.string("package"), text = table.string("sha256");
-  if (!bundle::is_plain_name(package))
-    table.refuse("package", "this is not the name of a package", "like \"nvidia-cutlass-dsl\"", package);
-  const std::optional<bundle::Digest> digest = bundle::Digest::from_hex(text);
-  if (!digest) table.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
+  std::string package;
+  std::optional<bundle::Digest> digest;
+  table.attempt([&] {
+    package = table.string("package");
+    if (!bundle::is_plain_name(package))
+      table.refuse("package", "this is not the name of a package", "like \"nvidia-cutlass-dsl\"", package);
+  });
+  table.attempt([&] {
+    const std::string text = table.string("sha256");
+    digest = bundle::Digest::from_hex(text);
+    if (!digest) table.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits", text);
+  });
   table.done();
   return {.package = bundle::normalized_project_name(package), .sha256 = *digest};
 }
@@ -28,13 +35,13 @@ StartupRule read_startup_rule(TomlTable& table) {
 std::vector<StartupRule> read_startup_rules(TomlTable& document) {
   std::vector<StartupRule> rules;
   std::set<bundle::Digest> digests;
-  for (TomlTable& table : document.tables("startup")) {
+  document.each("startup", [&](TomlTable& table) {
     if (rules.size() == kMaxStartupRules)
       table.refuse("package", "there are too many rules", std::to_string(kMaxStartupRules));
     rules.push_back(read_startup_rule(table));
     if (!digests.insert(rules.back().sha256).second)
       table.refuse("sha256", "a start-up file is allowed twice", "one rule for it", rules.back().sha256.hex());
-  }
+  });
   return rules;
 }
 

@@ -89,7 +89,7 @@ void read_glibc(TomlTable& table, bundle::Target& target) {
 void read_cpu(TomlTable& table, bundle::Target& target) {
   if (!table.has("cpu")) return;
   target.cpu = table.string("cpu");
-  if (target.arch != "x86_64")
+  if (target.arch != "x86_64" && !target.arch.empty())
     table.refuse("cpu", "only x86-64 has levels of processors", "no cpu for " + SafePath::printable(target.arch),
                  SafePath::printable(target.cpu));
   constexpr std::string_view kLevels[] = {"x86-64-v1", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
@@ -97,30 +97,44 @@ void read_cpu(TomlTable& table, bundle::Target& target) {
     table.refuse("cpu", "this is not a level of x86-64", "x86-64-v1 to x86-64-v4", SafePath::printable(target.cpu));
 }
 
-}  // namespace
+void read_arch(TomlTable& table, bundle::Target& target) {
+  if (!table.has("arch")) return;
+  target.arch = table.string("arch");
+  if (!bundle::is_plain_name(target.arch) || target.arch.size() > bundle::kMaxProfileText)
+    table.refuse("arch", "this is not an architecture", "as `uname -m` prints it, like x86_64",
+                 SafePath::printable(target.arch));
+}
 
-void read_target_keys(TomlTable& table, bundle::Target& target) {
-  if (table.has("arch")) {
-    target.arch = table.string("arch");
-    if (!bundle::is_plain_name(target.arch) || target.arch.size() > bundle::kMaxProfileText)
-      table.refuse("arch", "this is not an architecture", "as `uname -m` prints it, like x86_64",
-                   SafePath::printable(target.arch));
-  }
-  read_glibc(table, target);
-  read_version(table, "glibcxx", target.glibcxx, {"a GLIBCXX version", "3.4.19", "3.4.100"});
-  read_version(table, "cxxabi", target.cxxabi, {"a CXXABI version", "1.3.7", "1.3.100"});
-  read_version(table, "kernel", target.kernel, {"a kernel", "3.10", "20.0"});
-  read_version(table, "driver", target.driver, {"a driver of NVIDIA's", "300.0", "2000.0"});
-  read_cpu(table, target);
-  if (table.has("distribution"))
-    target.distribution = profile_text(table, "distribution", table.string("distribution"));
-  read_texts(table, "flags", target.flags);
-  read_texts(table, "gpus", target.gpus);
-  read_texts(table, "crypto", target.crypto);
+void read_pythons(TomlTable& table, bundle::Target& target) {
   read_texts(table, "python", target.python);
   for (const std::string& version : target.python)
     if (table.has("python")) check_range(table, "python", version, {"a Python version", "3.0", "3.100"});
-  if (table.has("free_gib")) target.free_gib = table.integer("free_gib");
+}
+
+}  // namespace
+
+void read_target_keys(TomlTable& table, bundle::Target& target) {
+  const auto version = [&](const char* key, std::string& value, const Range& range) {
+    table.attempt([&] { read_version(table, key, value, range); });
+  };
+  table.attempt([&] { read_arch(table, target); });
+  table.attempt([&] { read_glibc(table, target); });
+  version("glibcxx", target.glibcxx, {"a GLIBCXX version", "3.4.19", "3.4.100"});
+  version("cxxabi", target.cxxabi, {"a CXXABI version", "1.3.7", "1.3.100"});
+  version("kernel", target.kernel, {"a kernel", "3.10", "20.0"});
+  version("driver", target.driver, {"a driver of NVIDIA's", "300.0", "2000.0"});
+  table.attempt([&] { read_cpu(table, target); });
+  table.attempt([&] {
+    if (table.has("distribution"))
+      target.distribution = profile_text(table, "distribution", table.string("distribution"));
+  });
+  table.attempt([&] { read_texts(table, "flags", target.flags); });
+  table.attempt([&] { read_texts(table, "gpus", target.gpus); });
+  table.attempt([&] { read_texts(table, "crypto", target.crypto); });
+  table.attempt([&] { read_pythons(table, target); });
+  table.attempt([&] {
+    if (table.has("free_gib")) target.free_gib = table.integer("free_gib");
+  });
 }
 
 std::vector<std::string> read_overruled(TomlTable& table) {

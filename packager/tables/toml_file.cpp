@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "packager/host/refusals.hpp"
 #include "sealift/bundle/core/fields.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/nearest.hpp"
@@ -170,18 +169,27 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
   return out;
 }
 
+void TomlTable::each(const std::string& key, const std::function<void(TomlTable&)>& read) {
+  Refusals faults;
+  for (TomlTable& item : tables(key)) faults.ask([&] { read(item); });
+  refuse_all(faults);
+}
+
+void TomlTable::refuse_all(const Refusals& faults) const {
+  faults.refuse("things in " + file_.string() + " are not right", "correct each of them");
+}
+
 void TomlTable::done() const {
-  if (ignore_others_) return;
-  Refusals unknown;
+  Refusals faults = faults_;
   for (const auto& [key, value] : value_->members) {
-    if (seen_.contains(key)) continue;
+    if (ignore_others_ || seen_.contains(key)) continue;
     const std::string near = nearest(key, asked_);
-    unknown.ask([&, &name = key] {
+    faults.ask([&, &name = key] {
       refuse(name, "a key is not known", near.empty() ? "" : "'" + near + "' perhaps", {},
              "correct its spelling or remove it");
     });
   }
-  unknown.refuse("keys are not known", "correct their spelling or remove them");
+  refuse_all(faults);
 }
 
 void TomlTable::refuse_missing(const std::string& key, std::string what, std::string expected) const {

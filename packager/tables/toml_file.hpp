@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "packager/host/refusals.hpp"
 #include "sealift/bundle/core/error.hpp"
 
 namespace sealift::packager {
@@ -65,8 +67,18 @@ class TomlTable {
   TomlTable table(const std::string& key);
   std::vector<TomlTable> tables(const std::string& key);  // empty when the key is not there
 
+  // Calls `read`, which reads one value, and keeps its refusal for done(): a table with three wrong values is told of
+  // three at once. Whoever uses it calls done().
+  void attempt(const std::function<void()>& read) { faults_.ask(read); }
+  // Nothing was kept, so values can be compared with each other.
+  bool is_good() const { return !faults_.any(); }
+
+  // Reads each table of an array, whatever is wrong with the others, and throws what they refuse.
+  void each(const std::string& key, const std::function<void(TomlTable&)>& read);
+
   void ignore(const std::string& key) { seen_.insert(key); }
   void ignore_others() { ignore_others_ = true; }
+  // Throws what was kept, and the keys that nobody asked for, in one message.
   void done() const;
 
   // Throws the document's fault, naming file, line and key.
@@ -77,12 +89,14 @@ class TomlTable {
 
  private:
   void refuse_mistyped_option() const;
+  void refuse_all(const Refusals& faults) const;
   const TomlValue& at(const std::string& key, TomlValue::Kind kind, const char* expected);
 
   const TomlValue* value_;
   std::filesystem::path file_;
   bundle::ErrorCode fault_;
   std::string name_;
+  Refusals faults_;
   std::set<std::string> seen_;
   mutable std::set<std::string> asked_;  // whether they are there or not
   bool ignore_others_ = false;

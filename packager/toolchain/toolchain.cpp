@@ -110,11 +110,11 @@ Toolchain read_toolchain(TomlTable& document) {
   Toolchain toolchain;
   if (!document.has("toolchain")) return toolchain;
   TomlTable table = document.table("toolchain");
-  toolchain.cxx = table.boolean_or("cxx", false);
-  toolchain.c = table.boolean_or("c", toolchain.cxx);
+  table.attempt([&] { toolchain.cxx = table.boolean_or("cxx", false); });
+  table.attempt([&] { toolchain.c = table.boolean_or("c", toolchain.cxx); });
+  table.done();
   if (toolchain.cxx && !toolchain.c)
     table.refuse("cxx", "a C++ compiler does without its C compiler", "c = true, or no c beside cxx", "c = false");
-  table.done();
   return toolchain;
 }
 

@@ -154,6 +154,44 @@ TEST_CASE("what is wrong with packages and what is wrong with models is one mess
   CHECK(test::mentions(error, "config.json"));
 }
 
+TEST_CASE("images and rpm packages are refused in the same message as Python packages") {
+  if (no_python()) return;
+  const Desk desk;
+  write_file(desk.dir / "uv", "#!/bin/sh\ncase \"$*\" in *canary*) echo '" + std::string(kRunsNothing) +
+                                  "' >&2;; *) echo 'demo was not found in the package registry' >&2;; esac\nexit 1\n");
+  fs::create_directories(desk.dir / "empty");
+  write_file(
+      desk.dir / "job.toml",
+      read_file(desk.dir / "job.toml") +
+          "[[image]]\nname = \"app\"\ntag = \"1\"\nsource = \"oci:empty:1\"\n[rpm]\npackages = [\"tool\"]\nrelease "
+          "= \"9\"\n[[rpm.repository]]\nname = \"none\"\nurl = \"file:///nowhere\"\nsigned = \"nothing\"\n");
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (desk.dir / "empty").c_str(), 1);  // neither skopeo nor dnf, on any machine
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  ::setenv("PATH", path.c_str(), 1);
+  INFO(error.what());
+  CHECK(test::mentions(error, "3 parts of the job are refused"));
+  for (const char* told : {"demo was not found", "skopeo", "dnf"}) CHECK_MESSAGE(test::mentions(error, told), told);
+}
+
+TEST_CASE("a path with two owners does not hide a package with two, and following both remedies ends in a lock") {
+  if (no_python()) return;
+  const Desk desk;
+  desk.add({.name = "one", .files = {{"both/__init__.py", "1"}, {"host/__init__.py", "x = 1\n"}}});
+  desk.add({.name = "two", .files = {{"both/__init__.py", "2"}, {"host/guest.py", "2"}}});
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  INFO(error.what());
+  CHECK(error.code() == bundle::ErrorCode::Conflict);
+  CHECK(test::mentions(error, "[[owner]]"));
+  CHECK(test::mentions(error, "[[shared]]"));
+  CHECK(test::mentions(error, "into = \"host\""));
+  write_file(desk.dir / "job.toml",
+             read_file(desk.dir / "job.toml") +
+                 "[[owner]]\npath = \"both/__init__.py\"\npackage = \"one\"\n[[shared]]\npackage = \"two\"\ninto = "
+                 "\"host\"\n");
+  CHECK(desk.lock().lock.shared.size() == 1);
+}
+
 TEST_CASE("a lock that the job brings is not written over, whatever its name") {
   if (no_python()) return;
   const Desk desk;

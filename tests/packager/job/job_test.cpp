@@ -182,6 +182,153 @@ TEST_CASE("a job file with an unknown key is refused with its name and line") {
   CHECK_REFUSED(folder.read_with("into =", "mode = 1\ninto ="), Usage, "key 'program.mode'");
 }
 
+TEST_CASE("all wrong values and all unknown keys of all tables are told in one message") {
+  const JobFolder folder;
+  const auto check_told = [&](const std::string& text, const std::vector<std::string>& keys) {
+    const bundle::Error error = sealift::test::refusal([&] { folder.read(text); });
+    INFO(error.what());
+    CHECK(error.code() == bundle::ErrorCode::Usage);
+    CHECK(sealift::test::mentions(error, std::to_string(keys.size()) + " things in "));
+    for (const std::string& key : keys) CHECK_MESSAGE(sealift::test::mentions(error, "key " + key), key);
+  };
+  check_told(R"(name = "a/b"
+version = 0
+chanel = "x"
+payload_digest = "md5"
+[target]
+arch = "riscv64"
+glibc = "1.0"
+kernel = 5
+driver = "1.0"
+runtime = "musl"
+overrule = ["all"]
+colour = "red"
+[python]
+version = "2.7"
+requirements = ["a\nb"]
+requirements_file = "nowhere.txt"
+groups = ["a/b"]
+build = 1
+index_strategy = "best"
+indexes = [{ name = "a/b", url = "no" }]
+torch_backend = "rocm"
+imports = ["a b"]
+wheel = 1
+extra_build_variables = { demo = { "A B" = "x", PATH = "/x" } }
+)",
+             {"'name'",
+              "'version'",
+              "'chanel'",
+              "'payload_digest'",
+              "'target.arch'",
+              "'target.glibc'",
+              "'target.kernel'",
+              "'target.driver'",
+              "'target.runtime'",
+              "'target.overrule'",
+              "'target.colour'",
+              "'python.version'",
+              "'python.requirements'",
+              "'python.requirements_file'",
+              "'python.groups'",
+              "'python.build'",
+              "'python.index_strategy'",
+              "'python.indexes.name'",
+              "'python.indexes.url'",
+              "'python.torch_backend'",
+              "'python.imports'",
+              "'python.wheel'",
+              "'python.extra_build_variables.demo.A B'",
+              "'python.extra_build_variables.demo.PATH'"});
+  check_told(
+      "name = \"air-gap\"\nversion = 3\n[target]\narch = \"x86_64\"\nglibc = \"2.28\"\n"
+      "[python]\nversion = \"3.11\"\nrequirements = [\"pip\"]\n"
+      R"([[program]]
+source = "nowhere"
+into = "../x"
+mode = 1
+[[owner]]
+path = "../x"
+package = "a b"
+[[owner]]
+path = "/y"
+package = "b"
+[[shared]]
+package = "a b"
+into = "/x"
+[[startup]]
+package = "a b"
+sha256 = "x"
+[[model]]
+repo = "a/b/c"
+revision = "../x"
+endpoint = "ftp://x"
+layout = "flat"
+allow_pickle = 1
+files = 1
+[[data]]
+source = "nowhere"
+into = "../x"
+[[image]]
+source = "app"
+tag = 1
+colour = 1
+[[golden]]
+name = "Big"
+result = "nowhere.json"
+[apt]
+packages = ["a b"]
+suite = "b c"
+[rpm]
+packages = ["a b"]
+release = "9 "
+[[rpm.repository]]
+name = "a b"
+url = "no"
+signed = "yes"
+[toolchain]
+c = 1
+cxx = 2
+[environment]
+LD_PRELOAD = "x"
+PATH = 1
+)",
+      {"'program.source'",
+       "'program.into'",
+       "'program.mode'",
+       "'owner.path'",
+       "'owner.package'",
+       "'shared.package'",
+       "'shared.into'",
+       "'startup.package'",
+       "'startup.sha256'",
+       "'model.repo'",
+       "'model.revision'",
+       "'model.endpoint'",
+       "'model.layout'",
+       "'model.allow_pickle'",
+       "'model.files'",
+       "'data.source'",
+       "'data.into'",
+       "'image.source'",
+       "'image.tag'",
+       "'image.colour'",
+       "'golden.name'",
+       "'golden.result'",
+       "'apt.packages'",
+       "'apt.suite'",
+       "'rpm.packages'",
+       "'rpm.release'",
+       "'rpm.repository.name'",
+       "'rpm.repository.url'",
+       "'rpm.repository.signed'",
+       "'toolchain.c'",
+       "'toolchain.cxx'",
+       "'environment.LD_PRELOAD'",
+       "'environment.PATH'",
+       "'owner.path'"});
+}
+
 TEST_CASE("a mistyped key is named with the known key that it is nearest to, whichever of the two is missed first") {
   const JobFolder folder;
   CHECK_REFUSED(folder.read_with("channel =", "chanel ="), Usage, "'channel' perhaps");
