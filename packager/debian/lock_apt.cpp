@@ -96,6 +96,14 @@ AptSources sources_of(const JobApt& job, const fs::path& config) {
 void update(const Apt& apt, const JobApt& job) {
   const ProcessResult result = apt.run({"apt-get", "update", "-q"});
   if (result.exit_code == 0) return;
+  if (result.err.find("is expired") != std::string::npos)
+    throw Error(ErrorCode::CannotCheck,
+                {.what = "the lists of this suite are no longer valid, by their own date",
+                 .where = job.suite.empty() ? "[apt] sources" : job.suite,
+                 .expected = "lists whose Valid-Until is to come",
+                 .got = result.err,
+                 .next = "of a mirror that is frozen on purpose say so in the job: [apt] sources = [\"deb "
+                         "[check-valid-until=no] ADDRESS SUITE COMPONENT\"]; else take a mirror that is up to date"});
   throw Error(ErrorCode::Network,
               {.what = "apt cannot read the lists of packages of this suite",
                .where = job.suite.empty() ? "[apt] sources" : job.suite,
@@ -104,11 +112,32 @@ void update(const Apt& apt, const JobApt& job) {
                .next = "correct [apt] suite and sources, or check network, proxy (https_proxy) and the archive's key"});
 }
 
+// "postfix, exim4-daemon-light": what apt-get names after "is a virtual package provided by:", by package.
+std::map<std::string, std::string> providers_in(const std::string& said) {
+  static constexpr std::string_view kVirtual = " is a virtual package provided by:";
+  std::map<std::string, std::string> providers;
+  std::istringstream lines(said);
+  std::string of;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Package ") && line.ends_with(kVirtual)) {
+      of = line.substr(8, line.size() - 8 - kVirtual.size());
+    } else if (line.starts_with("  ") && !of.empty()) {
+      const std::size_t begin = line.find_first_not_of(' ');
+      const std::string name = line.substr(begin, line.find_first_of(" :", begin) - begin);
+      providers[of] += (providers[of].empty() ? "" : ", ") + name;
+    } else {
+      of.clear();
+    }
+  }
+  return providers;
+}
+
 // apt reports errors in lines that begin with "E: ", and unmet dependencies on standard output.
 [[noreturn]] void refuse_packages(const ProcessResult& result, const JobApt& job) {
   static constexpr std::string_view kUnknown = "E: Unable to locate package ",
                                     kNone = "' has no installation candidate";
-  std::string unknown, said;
+  std::string unknown, virtual_ones;
+  const std::map<std::string, std::string> providers = providers_in(result.out);
   std::istringstream lines(result.err);
   for (std::string line; std::getline(lines, line);) {
     std::string name;
@@ -116,13 +145,22 @@ void update(const Apt& apt, const JobApt& job) {
     if (line.ends_with(kNone))
       name = line.substr(line.find('\'') + 1, line.size() - kNone.size() - line.find('\'') - 1);
     if (line.starts_with("E: Version ")) name = line.substr(3);
-    if (!name.empty()) unknown += (unknown.empty() ? "" : ", ") + name;
+    if (const auto by = providers.find(name); by != providers.end())
+      virtual_ones += (virtual_ones.empty() ? "" : "\n            ") + name + ": " + by->second;
+    else if (!name.empty())
+      unknown += (unknown.empty() ? "" : ", ") + name;
   }
+  if (unknown.empty() && !virtual_ones.empty())
+    throw Error(ErrorCode::Usage, {.what = "these Debian packages are virtual: several others provide them",
+                                   .where = "[apt] packages",
+                                   .expected = "one of those that provide it",
+                                   .got = virtual_ones,
+                                   .next = "name the one that you want in its place"});
   if (!unknown.empty())
     throw Error(ErrorCode::Usage, {.what = "the suite does not have these Debian packages",
                                    .where = "[apt] packages",
                                    .expected = "packages of " + (job.suite.empty() ? "[apt] sources" : job.suite),
-                                   .got = unknown,
+                                   .got = unknown + (virtual_ones.empty() ? "" : "; virtual: " + virtual_ones),
                                    .next = "correct the names, or add the source that has them to [apt] sources"});
   throw Error(ErrorCode::Conflict, {.what = "apt cannot resolve the Debian packages",
                                     .where = "[apt] packages",
@@ -137,6 +175,16 @@ void update(const Apt& apt, const JobApt& job) {
                                        .got = line});
 }
 
+// The archive's name has no epoch, as a rule, and no path may have its colon: "g++_4:12.2_amd64.deb", also as %3a.
+std::string without_epoch(std::string file) {
+  const std::size_t version = file.find('_') + 1;
+  const std::size_t end = std::min(file.find_first_not_of("0123456789", version), file.size());
+  if (version == 0 || end == version) return file;
+  for (const std::string_view colon : {":", "%3a", "%3A"})
+    if (file.compare(end, colon.size(), colon) == 0) return file.erase(version, end + colon.size() - version);
+  return file;
+}
+
 LockedDeb parse_deb(const std::string& line) {
   std::istringstream words(line);
   std::string address, name, hash;
@@ -148,8 +196,7 @@ LockedDeb parse_deb(const std::string& line) {
   const std::optional<Url> url = parse_url(deb.url);
   if (!url) refuse_answer(line);
   if (url->scheme == "file") deb.url = "file://" + url->path;  // apt writes "file:/…"
-  // The archive's name has no epoch, whose colon no path may have.
-  deb.file = url->file_name();
+  deb.file = without_epoch(url->file_name());
   const std::optional<Digest> digest = Digest::from_hex(hash.substr(7));
   if (!digest || !is_deb_name(deb.file)) refuse_answer(line);
   deb.sha256 = *digest;

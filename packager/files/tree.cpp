@@ -70,7 +70,7 @@ TreeTar write_tree_tar(const Tree& tree, const fs::path& path) {
                                       .next = "put what it leads to in its place (cp -rL), or remove the link"});
     for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
       members.emplace(name.substr(0, slash), nullptr);
-    members[name] = &item;
+    members[name] = item.folder ? nullptr : &item;
   }
   TarFile tar(path);
   for (const auto& [name, item] : members) {

@@ -17,9 +17,10 @@ struct TreeItem {
   std::string text;              // content, or a link's target
   bool link = false;
   bool executable = false;
+  bool folder = false;  // which has no file
 };
 
-// Keys are SafePath texts; the folders are implied.
+// Keys are SafePath texts; the folders of files are implied.
 using Tree = std::map<std::string, TreeItem>;
 
 struct TreeTar {

@@ -15,6 +15,7 @@
 #include "packager/host/own_variables.hpp"
 #include "packager/host/process.hpp"
 #include "packager/images/image_layout.hpp"
+#include "packager/images/oci_folder.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/manifest/image_catalogue.hpp"
 
@@ -42,6 +43,15 @@ std::string run_skopeo(const ImageSpec& spec, std::vector<std::string> arguments
   arguments.insert(arguments.begin(), "skopeo");
   ProcessResult result = run_process(arguments, skopeo_variables(), {.largest_file = largest_file});
   if (result.exit_code == 0) return std::move(result.out);
+  static constexpr std::string_view kNoBlob = "reading blob sha256:", kNoFile = "no such file or directory";
+  if (const std::size_t blob = result.err.find(kNoBlob);
+      blob != std::string::npos && result.err.find(kNoFile, blob) != std::string::npos)
+    throw Error(ErrorCode::Missing,
+                {.what = "a blob of an image is not there",
+                 .where = spec.source,
+                 .expected = result.err.substr(blob + std::string_view("reading blob ").size(), 71),
+                 .next = "copy the image there again, whole: skopeo copy docker://… " +
+                         spec.source.substr(0, spec.source.find(':', spec.source.find(':') + 1)) + ":TAG"});
   throw Error(ErrorCode::Network,
               {.what = "skopeo cannot fetch an image",
                .where = spec.source,
@@ -111,14 +121,15 @@ LockedImage lock_one(const JobImage& job, const ImagePlatform& platform, const C
                      bundle::Progress& progress) {
   const ImageSpec& spec = job.spec;
   progress.note("asking for the image " + spec.title());
-  const std::string top = run_skopeo(spec, {"inspect", "--raw", spec.source});
+  const bundle::ScratchFolder scratch("image", cache.scratch());
+  const std::string source = one_image_of(spec.source, platform, scratch.path());
+  const std::string top = run_skopeo(spec, {"inspect", "--raw", source});
   const Digest top_digest = bundle::sha256(bundle::as_bytes(top));
   if (job.digest) require_digest(spec, *job.digest, top_digest);
   const auto listed = listed_manifests(top, platform, spec.source);
 
   const std::string reference = pinned_reference(spec.source, top_digest);
-  const std::string pinned = reference.empty() ? spec.source : std::string(kDockerTransport) + reference;
-  const bundle::ScratchFolder scratch("image", cache.scratch());
+  const std::string pinned = reference.empty() ? source : std::string(kDockerTransport) + reference;
   const fs::path folder = scratch / "layout";
   const std::uint64_t largest = largest_of(spec, top, reference, listed);
   try {

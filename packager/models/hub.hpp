@@ -23,6 +23,7 @@ struct HubFile {
 struct HubListing {
   std::string commit;  // empty where the hub has none
   std::vector<HubFile> files;
+  std::vector<std::string> empty_folders = {};  // of a folder of this machine
 };
 
 // Throws Network (with what to do when the hub refuses us), Format when the answer is not a hub's.

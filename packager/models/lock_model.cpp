@@ -61,16 +61,36 @@ void refuse_foreign_link(const fs::path& path, const fs::path& folder) {
                                  .next = "copy there what it points to, or remove it"});
 }
 
-// The folder is the packer's own, so there is nobody else to ask for a better one.
-void require_safe_path(const std::string& path, const fs::path& folder) {
-  try {
-    bundle::SafePath::parse(path, folder.string());
-  } catch (const Error& error) {
-    bundle::Facts facts = error.facts();
-    facts.next = "rename it there";
-    throw Error(error.code(), std::move(facts));
+// Names that no bundle can have, of a folder that is the packer's own: there is nobody else to ask for better ones.
+class BadNames {
+ public:
+  explicit BadNames(const fs::path& folder) : folder_(folder) {}
+
+  void look_at(const std::string& path) {
+    try {
+      bundle::SafePath::parse(path, folder_.string());
+    } catch (const Error& error) {
+      if (++count_ <= kMostTold) got_ += "\n    " + error.facts().got + ": " + error.facts().what;
+    }
   }
-}
+  void refuse(bool data) const {
+    if (count_ == 0) return;
+    const std::string more = count_ > kMostTold ? fmt::format("\n    and {} more", count_ - kMostTold) : "";
+    throw Error(ErrorCode::Format,
+                {.what = fmt::format("{} name(s) in a folder are none that a bundle can have", count_),
+                 .where = folder_.string(),
+                 .expected = "relative paths in UTF-8, without backslashes and control characters",
+                 .got = got_ + more,
+                 .next = "rename them there, those of a Chinese Windows by convmv -f gbk -t utf8 --notest -r " +
+                         folder_.string() + (data ? "; or " + tar_remedy(folder_) : "")});
+  }
+
+ private:
+  static constexpr std::size_t kMostTold = 50;
+  fs::path folder_;
+  std::size_t count_ = 0;
+  std::string got_;
+};
 
 // macOS writes names in decomposed letters. Inside they are what programs ask for, and what a keyboard gives: composed.
 void compose(HubFile& file) {
@@ -103,13 +123,19 @@ void refuse_equal_names(const HubListing& listing, const fs::path& folder) {
 HubListing list_folder(const ModelSpec& spec, bundle::Progress& progress) {
   HubListing listing;
   const fs::path real_folder = fs::canonical(spec.folder);
+  BadNames names(spec.folder);
   for (fs::recursive_directory_iterator it(spec.folder), end; it != end; ++it) {
     const std::string path = it->path().lexically_relative(spec.folder).generic_string();
     if (is_bookkeeping(path)) {
       it.disable_recursion_pending();
       continue;
     }
-    if (it->is_directory() && !it->is_symlink()) continue;
+    if (it->is_directory() && !it->is_symlink()) {
+      if (!fs::is_empty(it->path())) continue;
+      listing.empty_folders.push_back(bundle::composed(path));
+      names.look_at(listing.empty_folders.back());
+      continue;
+    }
     if (!it->is_regular_file())
       throw Error(ErrorCode::Usage, {.what = "a model's folder has an entry that cannot be carried",
                                      .where = it->path().string(),
@@ -121,14 +147,29 @@ HubListing list_folder(const ModelSpec& spec, bundle::Progress& progress) {
     refuse_foreign_link(it->path(), real_folder);
     HubFile file{.path = path, .size = it->file_size(), .sha256 = {}};
     compose(file);
-    require_safe_path(file.path, spec.folder);
+    names.look_at(file.path);
     listing.files.push_back(std::move(file));
   }
+  names.refuse(spec.data);
   std::sort(listing.files.begin(), listing.files.end(),
             [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
+  std::sort(listing.empty_folders.begin(), listing.empty_folders.end());
   refuse_equal_names(listing, spec.folder);
   tell_of_composed(listing, spec, progress);
   return listing;
+}
+
+// A class without pictures is still a class: its number would be the next one's.
+void warn_of_empty(const ModelSpec& spec, const std::vector<std::string>& folders, bundle::Progress& progress) {
+  if (folders.empty()) return;
+  constexpr std::size_t kMostTold = 10;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(folders.size(), kMostTold); ++i) names += (i == 0 ? "" : ", ") + folders[i];
+  if (folders.size() > kMostTold) names += ", …";
+  progress.warn(
+      fmt::format("{}: {} folder(s) without a file are not carried, since a bundle holds files: {} "
+                  "(layout = \"tree\" carries them)",
+                  spec.title(), folders.size(), names));
 }
 
 // Applies the patterns. Without patterns, also leaves out the same weights in other formats.
@@ -202,6 +243,10 @@ LockedModel list_model(const JobModel& job, const Cache& cache, bundle::Progress
   choose_files(job, listing, progress);
   if (!folder) pin_small_files(job.spec, listing, cache, options);
   LockedModel model{.spec = job.spec, .commit = listing.commit, .files = {}};
+  if (job.spec.layout == ModelLayout::Tree)
+    model.empty_folders = std::move(listing.empty_folders);
+  else
+    warn_of_empty(job.spec, listing.empty_folders, progress);
   for (const HubFile& file : listing.files)
     model.files.push_back(
         {.path = file.path, .size = file.size, .sha256 = file.sha256.value_or(Digest{}), .spelled = file.spelled});
@@ -238,6 +283,8 @@ void archive_folders(std::vector<LockedModel>& models, const Cache& cache, bundl
     Tree tree;
     for (const LockedFile& file : model.files)
       tree[model.spec.into + "/" + file.path] = {.source = model.spec.folder / file.at_source()};
+    for (const std::string& folder : model.empty_folders) tree[model.spec.into + "/" + folder] = {.folder = true};
+    model.empty_folders.clear();
     const bundle::ScratchFolder scratch("tree", cache.scratch());
     const TreeTar tar = write_tree_tar(tree, scratch.path() / "tree.tar");
     cache.adopt(scratch.path() / "tree.tar", tar.sha256);

@@ -100,6 +100,7 @@ class ModelCheck {
     for (const auto& [path, file] : files_)
       if (const auto [twin, fresh] = folded.emplace(bundle::case_folded(path), path); !fresh)
         fault(fmt::format("{} and {} differ in upper and lower case only", twin->second, path));
+    report_.faults_of_names = report_.faults.size();
     for (const auto& [name, path] : folded)
       for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
         if (folded.contains(name.substr(0, slash))) fault(path + " lies below another file");
@@ -283,7 +284,10 @@ ModelReport check_model(const LockedModel& model, const LocateFile& locate) {
 }
 
 void require_sound(const std::vector<LockedModel>& models, const LocateFile& locate, bundle::Progress& progress) {
-  std::string got;
+  static constexpr const char* kMendModel =
+      "complete or repair it; leave files out with exclude; allow_pickle = true takes pickles that you trust";
+  std::string got, next;
+  bool others = false;
   std::size_t files = 0;
   for (const LockedModel& model : models) {
     if (model.tree) continue;  // `lock` has looked into it, and pinned what it saw
@@ -295,17 +299,26 @@ void require_sound(const std::vector<LockedModel>& models, const LocateFile& loc
     const ModelReport report = check_model(model, locate);
     for (const std::string& warning : report.warnings) progress.warn(model.spec.title() + ": " + warning);
     for (const std::string& fault : report.faults) got += "\n    " + model.spec.title() + ": " + fault;
+    const bool own_names = model.spec.data && model.spec.hub == Hub::Folder && report.faults_of_names > 0;
+    if (own_names) next += (next.empty() ? "rename one of each two; or " : "; ") + tar_remedy(model.spec.folder);
+    others = others || report.faults.size() > (own_names ? report.faults_of_names : 0);
   }
   if (files > kMaxModelFiles)
     got += fmt::format("\n    all together: {} files, and a bundle has room for {}; give a folder layout = \"tree\"",
                        files, kMaxModelFiles);
   if (got.empty()) return;
-  throw Error(ErrorCode::Format,
-              {.what = "a model cannot be packed as it is",
-               .expected = "models that load on the other side, with nothing but data in them",
-               .got = got,
-               .next = "complete or repair it; leave files out with exclude; allow_pickle = true takes "
-                       "pickles that you trust"});
+  if (others && !next.empty()) next = std::string(kMendModel) + "; " + next;
+  throw Error(ErrorCode::Format, {.what = "a model cannot be packed as it is",
+                                  .expected = "models that load on the other side, with nothing but data in them",
+                                  .got = got,
+                                  .next = next.empty() ? kMendModel : next});
+}
+
+std::string tar_remedy(const fs::path& folder) {
+  const std::string packed = folder.string() + ".packed";
+  return "carry all of it as one file, which keeps every name: mkdir " + packed + " && tar -C " +
+         folder.parent_path().string() + " -cf " + packed + "/" + folder.filename().string() + ".tar " +
+         folder.filename().string() + ", then source = \"" + packed + "\"";
 }
 
 }  // namespace sealift::packager

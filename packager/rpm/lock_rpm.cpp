@@ -132,9 +132,11 @@ LockedRpmIndex adopt_index(const fs::path& file, const std::string& name, const 
 
 // repodata/ of these packages alone, in which nothing depends on the day or the machine.
 std::vector<LockedRpmIndex> make_index(const JobRpm& job, const fs::path& folder, const Cache& cache) {
-  run_checked({"createrepo_c", "--quiet", "--no-database", "--simple-md-filenames", "--checksum", "sha256",
-               "--revision", "0", "--set-timestamp-to-revision", "--workers", "1", folder.string()},
-              {{"LC_ALL", "C"}});
+  // gzip, which each dnf and zypper reads: newer ones write zstd if they are not told.
+  run_checked(
+      {"createrepo_c", "--quiet", "--no-database", "--general-compress-type", "gz", "--simple-md-filenames",
+       "--checksum", "sha256", "--revision", "0", "--set-timestamp-to-revision", "--workers", "1", folder.string()},
+      {{"LC_ALL", "C"}});
   std::vector<LockedRpmIndex> index;
   for (const fs::directory_entry& file : fs::directory_iterator(folder / "repodata"))
     index.push_back(adopt_index(file.path(), "repodata/" + file.path().filename().string(), cache));

@@ -72,6 +72,7 @@ struct LockedModel {
   std::string commit;             // of Hub::HfHub; 40 hexadecimal digits
   std::vector<LockedFile> files;  // sorted by path; none where there is a tree
   std::optional<LockedTree> tree = std::nullopt;
+  std::vector<std::string> empty_folders = {};  // that its tree will have; none once there is one
 
   std::uint64_t size() const {
     std::uint64_t sum = tree ? tree->size : 0;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Repositories for tests, made with the real tools: rpmbuild, rpmsign, createrepo_c and gpg.
 #   make_rpms.sh DIR
-# DIR/signed    alpha (needs beta), beta (with an epoch), gamma (recommends beta), needy (needs what nobody has); packages and
-#               index signed by the key DIR/site.asc
+# DIR/signed    alpha (needs beta), beta (with an epoch), gamma (recommends beta), needy (needs what nobody has), snapshot
+#               (1.0^git5); packages and index signed by the key DIR/site.asc
 # DIR/foreign.sig   the same index, signed by the other key
 # DIR/other     plain, not signed; foreign, signed by DIR/other.asc alone; the index is not signed
 set -euo pipefail
@@ -47,6 +47,7 @@ make signed alpha 0 1.0 'Requires: beta >= 1:2'
 make signed beta 1 2.0~rc1
 make signed gamma 0 3 'Recommends: beta'
 make signed needy 0 1 'Requires: epsilon'
+make signed snapshot 0 '1.0^git5'
 sign site signed/*.rpm
 make other plain 0 1
 make other foreign 0 1

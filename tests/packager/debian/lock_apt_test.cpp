@@ -126,6 +126,51 @@ TEST_CASE("unknown packages are all named at once") {
   CHECK_REFUSED(archive.lock({"delta"}), Conflict, "epsilon");
 }
 
+TEST_CASE("a package whose file has the epoch in its name is carried under the name without it") {
+  if (no_apt()) return;
+  for (const std::string colon : {"%3a", ":"}) {
+    Archive archive;
+    const std::string bytes = "package zeta", file = "zeta_2" + colon + "1.0_amd64.deb";
+    write_file(archive.dir / ("pool/" + file), bytes);
+    archive.index += "Package: zeta\nVersion: 2:1.0\nArchitecture: amd64\nFilename: ./" + file +
+                     "\nSize: " + std::to_string(bytes.size()) +
+                     "\nSHA256: " + bundle::sha256(bundle::as_bytes(bytes)).hex() + "\n\n";
+    write_file(archive.dir / "pool/Packages", archive.index);
+    const LockedApt locked = archive.lock({"zeta"});
+    REQUIRE(locked.debs.size() == 1);
+    CHECK(locked.debs[0].file == "zeta_1.0_amd64.deb");
+    CHECK(fetch(downloads_of(contents_of(locked)), archive.cache, archive.progress) == 1);
+  }
+}
+
+TEST_CASE("who provides a virtual package is named, and naming one of them locks it") {
+  if (no_apt()) return;
+  Archive archive;
+  archive.add("mailer", "1", "amd64", "Provides: mail-agent\n");
+  archive.add("sender", "1", "amd64", "Provides: mail-agent\n");
+  CHECK_REFUSED(archive.lock({"mail-agent"}), Usage, "mail-agent: ");
+  CHECK_REFUSED(archive.lock({"mail-agent"}), Usage, "mailer");
+  CHECK_REFUSED(archive.lock({"mail-agent"}), Usage, "sender");
+  CHECK(archive.lock({"sender"}).debs.size() == 1);
+}
+
+TEST_CASE("a frozen mirror is told the option that takes it, and taken with it") {
+  if (no_apt() || no_gpg()) return;
+  Archive archive;
+  const std::string index = read_file(archive.dir / "pool/Packages");
+  write_file(archive.dir / "pool/Release",
+             "Suite: frozen\nCodename: frozen\nDate: Thu, 01 Jan 2015 00:00:00 UTC\nValid-Until: Thu, 08 Jan 2015 "
+             "00:00:00 UTC\nSHA256:\n " +
+                 bundle::sha256(bundle::as_bytes(index)).hex() + " " + std::to_string(index.size()) + " Packages\n");
+  const auto lock = [&](const std::string& source) {
+    return lock_apt({.packages = {"gamma"}, .suite = {}, .sources = {source}}, "x86_64", archive.cache,
+                    archive.progress);
+  };
+  const std::string plain = archive.source();
+  CHECK_REFUSED(lock(plain), CannotCheck, "check-valid-until=no");
+  CHECK(lock("deb [trusted=yes check-valid-until=no]" + plain.substr(plain.find(']') + 1)).debs.size() == 1);
+}
+
 TEST_CASE("a suite that this machine has no source for is refused with those that it has") {
   if (no_apt()) return;
   Archive archive;

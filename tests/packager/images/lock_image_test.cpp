@@ -194,6 +194,59 @@ TEST_CASE("the real skopeo gives the image of a layout byte for byte, of OCI's k
     CHECK(digest_of_file(desk.cache.path(blob.sha256)).hex() == blob.sha256.hex());
 }
 
+TEST_CASE("of an OCI folder the image of the tag and the platform is taken, and what is not there is named") {
+  if (find_program("skopeo").empty()) {
+    sealift::test::left_out("this machine has no skopeo");
+    return;
+  }
+  ImageDesk desk;
+  const fs::path folder = desk.dir / "layout";
+  std::vector<std::string> entries;
+  const auto add = [&](const std::string& tag, const std::string& architecture, bool says) {
+    TinyImage image{.architecture = architecture, .layers = {"layer of " + tag + architecture}};
+    for (const std::string& blob : image.blobs()) write_file(folder / ("blobs/sha256/" + hex_of(blob)), blob);
+    write_file(folder / ("blobs/sha256/" + hex_of(image.manifest())), image.manifest());
+    std::string entry = TinyImage::descriptor(image.manifest(), image.media_type());
+    entry.pop_back();
+    if (says) entry += R"(,"platform":{"os":"linux","architecture":")" + architecture + "\"}";
+    entries.push_back(entry + R"(,"annotations":{"org.opencontainers.image.ref.name":")" + tag + "\"}}");
+    write_file(folder / "oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
+    std::string all;
+    for (const std::string& one : entries) all += (all.empty() ? "" : ",") + one;
+    write_file(folder / "index.json", R"({"schemaVersion":2,"manifests":[)" + all + "]}");
+    return image;
+  };
+  const std::string named = "name = \"app\"\ntag = \"1\"\n";
+  const auto manifest_of = [&](const std::string& source) {
+    return desk.lock(source, named).at(0).manifest.sha256.hex();
+  };
+  SUBCASE("one tag for two platforms, in whichever order") {
+    add("1", "arm64", true);
+    const TinyImage wanted = add("1", "amd64", true);
+    CHECK(manifest_of("oci:layout:1") == hex_of(wanted.manifest()));
+    CHECK(manifest_of("oci:layout") == hex_of(wanted.manifest()));
+  }
+  SUBCASE("two tags") {
+    add("1", "amd64", false);
+    const TinyImage wanted = add("2", "amd64", false);
+    CHECK(manifest_of("oci:layout:2") == hex_of(wanted.manifest()));
+    CHECK_REFUSED(manifest_of("oci:layout"), Usage, "layout:1, oci:");
+    CHECK_REFUSED(manifest_of("oci:layout"), Usage, "layout:TAG");
+    CHECK_REFUSED(manifest_of("oci:layout:3"), Missing, "no image of that tag");
+  }
+  SUBCASE("another platform alone") {
+    add("1", "arm64", true);
+    add("1", "ppc64le", true);
+    CHECK_REFUSED(manifest_of("oci:layout:1"), Platform, "linux/ppc64le");
+  }
+  SUBCASE("a blob that was lost") {
+    const TinyImage image = add("1", "amd64", false);
+    fs::remove(folder / ("blobs/sha256/" + hex_of(image.layers[0])));
+    CHECK_REFUSED(manifest_of("oci:layout:1"), Missing, "sha256:" + hex_of(image.layers[0]));
+    CHECK_REFUSED(manifest_of("oci:layout:1"), Missing, "whole: skopeo copy");
+  }
+}
+
 TEST_CASE("images become blobs of the bundle that nothing installs, each once, and a signed list of them") {
   Workshop workshop;
   const auto locked_of = [&](const TinyImage& image) {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "packager/files/known_chunks.hpp"
+#include "packager/host/process.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/tables/model_toml.hpp"
 #include "packager/tables/toml_file.hpp"
@@ -167,7 +168,14 @@ TEST_CASE("a hub that sends another file than it listed is not believed") {
 TEST_CASE("a name in a folder that no bundle can have is to be changed there, since nobody else sent it") {
   HubDesk desk;
   write_file(desk.dir / "tiny/a\nb.md", "#");
-  CHECK_REFUSED(desk.lock(), Format, "rename it there");
+  CHECK_REFUSED(desk.lock(), Format, "rename them there");
+  desk.job.spec.data = true;
+  write_file(desk.dir / "tiny/\xca\xfd\xbe\xdd.txt", "GBK");
+  write_file(desk.dir / "tiny/a\\b.txt", "of Windows");
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  INFO(error.what());
+  for (const char* told : {"3 name(s)", "\\xca\\xfd\\xbe\\xdd.txt", "a\\b.txt", "-f gbk -t utf8"})
+    CHECK_MESSAGE(test::mentions(error, told), told);
 }
 
 TEST_CASE("names that macOS decomposed are carried composed, from the files as the folder spells them") {
@@ -200,6 +208,47 @@ TEST_CASE("a lock's other spelling of a path is that path in another form of Uni
   const TomlValue document = read_toml(dir / "m.toml", bundle::ErrorCode::Format);
   TomlTable table(document, dir / "m.toml", bundle::ErrorCode::Format);
   CHECK_REFUSED(read_locked_models(table, dir.path()), Format, "not the path in another form of Unicode");
+}
+
+TEST_CASE("data whose names a bundle cannot have is carried whole by the command that the refusal prints") {
+  HubDesk desk;
+  desk.job.spec.data = true;
+  write_file(desk.dir / "tiny/\xca\xfd\xbe\xdd.txt", "GBK");
+  SUBCASE("names of another encoding") {}
+  SUBCASE("names that differ in case alone") {
+    fs::remove_all(desk.dir / "tiny");
+    write_file(desk.dir / "tiny/a.txt", "1");
+    write_file(desk.dir / "tiny/A.txt", "2");
+  }
+  const bundle::Error error = test::refusal([&] { desk.lock(); });
+  INFO(error.what());
+  CHECK_FALSE(test::mentions(error, "exclude"));
+  const std::string next = error.facts().next;
+  const std::size_t begin = next.find("mkdir "), end = next.find(", then source = \"");
+  REQUIRE(begin < end);
+  run_checked({"sh", "-c", next.substr(begin, end - begin)});
+  desk.job.spec.folder = next.substr(end + 17, next.rfind('"') - end - 17);
+  const LockedModel model = desk.lock();
+  REQUIRE(model.files.size() == 1);
+  CHECK(model.files[0].path == "tiny.tar");
+}
+
+TEST_CASE("folders without a file are named, and layout tree carries them") {
+  HubDesk desk;
+  desk.job.spec.data = true;
+  write_file(desk.dir / "tiny/train/cat/1.jpg", "x");
+  fs::create_directories(desk.dir / "tiny/train/dog");
+  std::FILE* stream = std::fopen((desk.dir / "said").c_str(), "w");
+  bundle::Progress progress(stream);
+  list_models({desk.job}, desk.cache, progress);
+  std::fclose(stream);
+  CHECK(test::read_file(desk.dir / "said").find("1 folder(s) without a file are not carried") != std::string::npos);
+  desk.job.spec.layout = ModelLayout::Tree;
+  const LockedModel model = desk.lock();
+  REQUIRE(model.tree);
+  CHECK(model.empty_folders.empty());
+  const std::string members = run_checked({"tar", "-tf", desk.cache.path(model.tree->sha256).string()});
+  CHECK(members.find("train/dog/\n") != std::string::npos);
 }
 
 TEST_CASE("what speaks against a model is said before its large files are fetched or hashed") {

@@ -205,6 +205,28 @@ TEST_CASE("an index whose package climbs out of its folder, is of another machin
   }
 }
 
+TEST_CASE("the index is compressed as every dnf reads it, whatever createrepo_c would choose") {
+  RpmDesk desk;
+  write_file(desk.dir / "bin/createrepo_c",
+             "#!/bin/sh\ncase \"$*\" in *--general-compress-type*) ;; *) set -- --general-compress-type xz \"$@\";; "
+             "esac\nexec /usr/bin/createrepo_c \"$@\"\n");
+  fs::permissions(desk.dir / "bin/createrepo_c", fs::perms(0755));
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((desk.dir / "bin").string() + ":" + path).c_str(), 1);
+  const LockedRpm locked = desk.lock({"alpha"});
+  ::setenv("PATH", path.c_str(), 1);
+  for (const LockedRpmIndex& file : locked.index)
+    CHECK((file.file.ends_with(".gz") || file.file.ends_with("repomd.xml") || file.file == "keys.asc"));
+}
+
+TEST_CASE("an rpm whose version has a '^' is locked, and carried under its name") {
+  RpmDesk desk;
+  const LockedRpm locked = desk.lock({"snapshot"});
+  CHECK(names_of_files(locked) == std::vector<std::string>{"snapshot-1.0^git5-1.noarch.rpm"});
+  CHECK(contents_of(locked).at(0).into.ends_with("snapshot-1.0^git5-1.noarch.rpm"));
+  CHECK(fetch(downloads_of(contents_of(locked)), desk.cache, desk.progress) == 0);
+}
+
 TEST_CASE("a machine without dnf, createrepo_c or rpmkeys is told which") {
   RpmDesk desk;
   fs::create_directories(desk.dir / "bin");
