@@ -18,6 +18,7 @@
 #include "packager/pack/create_space.hpp"
 #include "packager/pack/plan_check.hpp"
 #include "packager/pack/write_bundle.hpp"
+#include "packager/resolve/signed_addresses.hpp"
 #include "packager/rpm/signed_index.hpp"
 #include "sealift/bundle/open_bundle.hpp"
 
@@ -103,6 +104,9 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   require_space(contents, cache, folder.parent_path());
   FetchOptions fetching = options.fetch;
   fetching.logins = index_logins(lock.indexes);
+  const auto is_away = [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); };
+  if (std::any_of(lock.wheels.begin(), lock.wheels.end(), is_away))
+    ask_signed_addresses(lock.indexes.signed_pages, fetching.logins, fetching);
   const ContentSupply supply(
       cache, progress, fetching,
       {.python_version = lock.interpreter.version, .indexes = lock.indexes, .isolation = options.isolation});

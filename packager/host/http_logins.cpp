@@ -103,7 +103,27 @@ void HttpLogins::add_variable_address(const std::string& address) {
   beginnings_.emplace_back(address, with_variables(address));
 }
 
+void HttpLogins::add_signed(const std::string& url) {
+  if (const std::size_t query = url.find('?'); query != url.npos)
+    signed_->insert_or_assign(url.substr(0, query), url.substr(0, url.find('#')));
+}
+
+// Addresses end where TOML, a requirement or a sentence goes on.
+std::string HttpLogins::unsigned_text(const std::string& text) const {
+  if (signed_->empty()) return text;
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t query = text.find('?'); query != text.npos; query = text.find('?', query + 1)) {
+    const std::size_t begin = text.find_last_of(" \t\r\n\"'`<>(", query) + 1;
+    if (!signed_->contains(text.substr(begin, query - begin))) continue;
+    out += text.substr(copied, query - copied);
+    copied = std::min(text.find_first_of("# \t\r\n\"'`<>)", query), text.size());
+  }
+  return out + text.substr(copied);
+}
+
 std::string HttpLogins::as_written(std::string text) const {
+  text = unsigned_text(text);
   for (const auto& [written, asked] : beginnings_)
     for (std::size_t at = text.find(asked); at != text.npos; at = text.find(asked, at + written.size()))
       if (const std::size_t end = at + asked.size();
@@ -113,6 +133,7 @@ std::string HttpLogins::as_written(std::string text) const {
 }
 
 std::string HttpLogins::as_asked(const std::string& url) const {
+  if (const auto found = signed_->find(url); found != signed_->end()) return found->second;
   for (const auto& [written, asked] : beginnings_)
     if (url.starts_with(written)) return asked + url.substr(written.size());
   return url;

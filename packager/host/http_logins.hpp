@@ -4,6 +4,8 @@
 // one.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +32,12 @@ class HttpLogins {
   // and never shown.
   void add_variable_address(const std::string& address);
 
-  // The text with each such beginning as it was written, and what is asked for an address that has one.
+  // An address of a file whose query an index made for a while: it is asked, and never shown or kept. Copies of this
+  // value know it, too.
+  void add_signed(const std::string& url);
+
+  // The text with each such beginning as it was written and no such query, and what is asked for an address that has
+  // one.
   std::string as_written(std::string text) const;
   std::string as_asked(const std::string& url) const;
 
@@ -46,6 +53,7 @@ class HttpLogins {
   std::string remedy(const std::string& url) const;
 
  private:
+  std::string unsigned_text(const std::string& text) const;
   struct Known {
     std::string address;  // of an index or a file, without a login
     std::string index;    // its name; may be empty
@@ -54,6 +62,8 @@ class HttpLogins {
 
   std::vector<Known> known_;
   std::vector<std::pair<std::string, std::string>> beginnings_;  // as written, as asked
+  std::shared_ptr<std::map<std::string, std::string>> signed_ =  // without query, with it
+      std::make_shared<std::map<std::string, std::string>>();
 };
 
 // "UV_INDEX_OURS_USERNAME and UV_INDEX_OURS_PASSWORD", of the index "ours".

@@ -70,6 +70,38 @@ std::string percent_decoded(std::string_view text) {
   return escaped ? escaped->decode() : std::string(text);
 }
 
+std::string shown_url(const std::string& text) {
+  const std::string shown = without_credentials(text);
+  const std::size_t query = shown.find('?');
+  return query == shown.npos ? shown : shown.substr(0, query) + "?...";
+}
+
+std::string without_queries(const std::string& text) {
+  static constexpr std::string_view kEnd = " \t\r\n\"'`<>)";
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t at = text.find("http"); at != text.npos; at = text.find("http", at + 4)) {
+    if (at < copied) continue;
+    const std::string_view rest = std::string_view(text).substr(at);
+    if (!rest.starts_with("http://") && !rest.starts_with("https://")) continue;
+    const std::size_t end = std::min(text.find_first_of(kEnd, at), text.size());
+    const std::size_t query = text.find('?', at);
+    if (query >= end) continue;
+    const std::size_t fragment = std::min(text.find('#', query), end);
+    out += text.substr(copied, query - copied) + "?...";
+    copied = fragment;
+  }
+  return out + text.substr(copied);
+}
+
+std::string linked_url(const std::string& page, const std::string& link) {
+  const auto base = urls::parse_uri(page);
+  const auto target = urls::parse_uri_reference(link);
+  urls::url out;
+  if (!base || !target || !urls::resolve(*base, *target, out)) return {};
+  return std::string(out.buffer());
+}
+
 std::string without_credentials(const std::string& text) {
   if (const auto parsed = urls::parse_uri(text))
     return parsed->has_userinfo() ? std::string(urls::url(*parsed).remove_userinfo().buffer()) : text;

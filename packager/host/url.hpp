@@ -48,4 +48,13 @@ std::string percent_decoded(std::string_view text);
 // For messages and logs: the text without a name and a password before its host, whether it is a valid URL or not.
 std::string without_credentials(const std::string& text);
 
+// An address for messages: without credentials, and "?..." for a query, which may be a token.
+std::string shown_url(const std::string& text);
+
+// A text with "?..." for the query of each http and https address in it.
+std::string without_queries(const std::string& text);
+
+// Where a link of a page leads; empty where it is none.
+std::string linked_url(const std::string& page, const std::string& link);
+
 }  // namespace sealift::packager

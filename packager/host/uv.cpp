@@ -13,6 +13,7 @@
 #include "packager/host/git_login.hpp"
 #include "packager/host/own_variables.hpp"
 #include "packager/host/trusted_certificates.hpp"
+#include "packager/host/url.hpp"
 
 namespace sealift::packager {
 
@@ -59,7 +60,7 @@ ProcessResult run_uv(std::vector<std::string> command, const std::map<std::strin
   environment.insert(more.begin(), more.end());
   command.emplace_back("--no-config");
   ProcessResult result = run_process(command, environment, {.most_memory = kMostMemory}, watch);
-  result.err = without_logins(result.err);
+  result.err = without_queries(without_logins(result.err));
   return result;
 }
 

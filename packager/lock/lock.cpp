@@ -140,6 +140,7 @@ std::string write_indexes(const LockedIndexes& indexes, const fs::path& folder) 
   if (!files.empty()) out += fmt::format("login_files = {}\n", list(files));
   if (!indexes.variable_addresses.empty())
     out += fmt::format("variable_addresses = {}\n", list(indexes.variable_addresses));
+  if (!indexes.signed_pages.empty()) out += fmt::format("signed_pages = {}\n", list(indexes.signed_pages));
   return out;
 }
 
@@ -178,7 +179,8 @@ LockedIndexes read_indexes(TomlTable table, const fs::path& folder) {
                         .strategy = table.string_or("strategy", ""),
                         .torch_backend = table.string_or("torch_backend", ""),
                         .in_files = table.strings("in_files"),
-                        .variable_addresses = table.strings("variable_addresses")};
+                        .variable_addresses = table.strings("variable_addresses"),
+                        .signed_pages = table.strings("signed_pages")};
   for (const std::string& file : table.strings("login_files"))
     indexes.login_files.push_back((folder / file).lexically_normal());
   table.done();

@@ -20,6 +20,7 @@ struct LockedIndexes {
   std::vector<std::string> in_files = {};  // options of the job's requirements files, such as "--extra-index-url URL"
   std::vector<std::filesystem::path> login_files = {};  // of the job, with logins for indexes; absolute once read
   std::vector<std::string> variable_addresses = {};     // "https://host/${TOKEN}": how addresses of wheels begin
+  std::vector<std::string> signed_pages = {};           // pages whose links are asked anew: they hold for minutes
 
   bool operator==(const LockedIndexes&) const = default;
 };

@@ -67,9 +67,11 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
   std::vector<std::string> lines;
   bool other_bytes = false;
   std::string logins;
+  bool limited = false;
   for (const Error& failure : failures) {
     const bundle::Facts& facts = failure.facts();
     other_bytes = other_bytes || failure.code() == ErrorCode::Digest;
+    limited = limited || facts.next == kLimitRemedy;
     if (facts.next.starts_with(kLoginRemedy) && logins.find(facts.next) == logins.npos)
       logins += (logins.empty() ? "" : "\n            ") + facts.next;
     lines.push_back(facts.what + ", " + facts.where + ": " +
@@ -83,11 +85,11 @@ std::vector<const Download*> missing(const std::vector<Download>& downloads, con
       {.what = fmt::format("{} downloads failed", failures.size()),
        .expected = "each file as it was when it was locked",
        .got = got,
-       .next = !logins.empty()
-                   ? logins
-                   : "if the index took files back or replaced them, run sealift-pack lock again; if nothing is "
-                     "reached, check network, proxy (https_proxy) and certificates (SSL_CERT_FILE); what has "
-                     "arrived is kept"});
+       .next = !logins.empty() ? logins
+               : limited       ? kLimitRemedy
+                         : "if the index took files back or replaced them, run sealift-pack lock again; if nothing is "
+                           "reached, check network, proxy (https_proxy) and certificates (SSL_CERT_FILE); what has "
+                           "arrived is kept"});
 }
 
 void check_space(const std::vector<const Download*>& downloads, const Cache& cache) {
@@ -114,9 +116,11 @@ void bring(const Download& download, const Cache& cache, bundle::Progress& progr
     if (reason.empty()) return;
     failures = transfer.moved_on() ? 1 : failures + 1;
     if (failures >= options.attempts) transfer.fail(reason);
-    progress.warn(
-        fmt::format("{}: {}; attempt {} of {} follows", download.name, reason, failures + 1, options.attempts));
-    pause_before_retry(options, failures, check);
+    const std::uint64_t wait = transfer.wanted_wait();
+    if (wait > kLongestWait) transfer.fail(fmt::format("{}, and wants to be left alone for {} s", reason, wait));
+    progress.warn(fmt::format("{}: {}; attempt {} of {} follows{}", download.name, reason, failures + 1,
+                              options.attempts, wait > 0 ? fmt::format(" in {} s, as the server asks", wait) : ""));
+    pause_before_retry(options, failures, check, wait);
   }
 }
 

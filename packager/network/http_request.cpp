@@ -87,6 +87,11 @@ bool may_retry(CURLcode result, long status) {
          result != CURLE_FILE_COULDNT_READ_FILE;
 }
 
+std::string header_of(CURL* easy, const char* name) {
+  curl_header* found = nullptr;
+  return curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK ? found->value : "";
+}
+
 // What libcurl calls back, with what a callback threw.
 struct Callbacks {
   const HttpRequest& request;
@@ -113,6 +118,8 @@ struct Callbacks {
   static std::size_t on_data(char* data, std::size_t, std::size_t count, void* self) {
     Callbacks& callbacks = *static_cast<Callbacks*>(self);
     if (callbacks.sent_whole()) return 0;
+    if (callbacks.request.encoded != nullptr)
+      *callbacks.request.encoded = !header_of(callbacks.easy, "Content-Encoding").empty();
     const auto take = [&] {
       if (callbacks.request.take) callbacks.request.take(std::as_bytes(std::span(data, count)));
     };
@@ -139,6 +146,7 @@ HttpResponse run_once(const HttpRequest& request, const std::optional<HttpLogin>
   }
   use_bearer(easy, request.bearer);
   if (login) use_login(easy, *login);
+  if (request.decode) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");  // asks for none, and undoes one
   if (request.only_headers) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
   if (request.length > 0) {
     const std::string range =
@@ -154,25 +162,48 @@ HttpResponse run_once(const HttpRequest& request, const std::optional<HttpLogin>
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   if (result != CURLE_OK) response.failure = error[0] != '\0' ? error : curl_easy_strerror(result);
   if (callbacks.no_parts) response.failure = "the server does not send parts of files";
+  response.is_missing = result == CURLE_HTTP_RETURNED_ERROR && (status == 403 || status == 404);
   response.needs_login = result == CURLE_HTTP_RETURNED_ERROR && (status == 401 || status == 403);
   if (response.needs_login)
     response.failure =
         status == 401 ? "the server asks for a login (401)" : "the server refuses this login, or wants one (403)";
+  response.is_limited = result == CURLE_HTTP_RETURNED_ERROR && status == 429;
+  if (response.is_limited) response.failure = "the server limits how often it is asked (429)";
+  curl_off_t wait = 0;
+  curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &wait);
+  if (wait > 0) response.wait = static_cast<std::uint64_t>(wait);
+  response.is_encoded = !header_of(easy, "Content-Encoding").empty();
   response.may_retry = may_retry(result, status);
   response.beyond_end = result == CURLE_HTTP_RETURNED_ERROR && status == 416;
   response.cannot_resume = result == CURLE_RANGE_ERROR || status == 416 || result == CURLE_BAD_DOWNLOAD_RESUME;
   curl_off_t size = -1;
   curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
   if (size > 0) response.size = static_cast<std::uint64_t>(size);
-  curl_header* link = nullptr;
-  if (curl_easy_header(easy, "Link", 0, CURLH_HEADER, -1, &link) == CURLHE_OK) response.link = link->value;
+  response.link = header_of(easy, "Link");
   return response;
+}
+
+// The address with %2B for each '+' of its path; the address itself where there is none.
+std::string with_plus_encoded(const std::string& url) {
+  const std::size_t end = std::min(url.find_first_of("?#"), url.size());
+  std::string out;
+  for (std::size_t i = 0; i < url.size(); ++i) out += url[i] == '+' && i < end ? "%2B" : std::string(1, url[i]);
+  return out;
+}
+
+HttpResponse run_as_asked(HttpRequest request, const std::optional<HttpLogin>& login) {
+  HttpResponse response = run_once(request, login);
+  const std::string encoded = with_plus_encoded(request.url);
+  if (!response.is_missing || encoded == request.url) return response;
+  request.url = encoded;
+  HttpResponse other = run_once(request, login);
+  return other.is_missing ? response : other;
 }
 
 }  // namespace
 
 HttpResponse run_request(const HttpRequest& request) {
-  if (!request.bearer.empty() || request.logins == nullptr) return run_once(request, {});
+  if (!request.bearer.empty() || request.logins == nullptr) return run_as_asked(request, {});
   HttpRequest asked = request;
   asked.url = request.logins->as_asked(request.url);
   if (const std::vector<std::string> unset = variables_in(asked.url); !unset.empty()) {
@@ -181,10 +212,10 @@ HttpResponse run_request(const HttpRequest& request) {
     return response;
   }
   const std::optional<HttpLogin> known = request.logins->of(asked.url);
-  HttpResponse response = run_once(asked, known);
+  HttpResponse response = run_as_asked(asked, known);
   if (!response.needs_login || known) return response;
   const std::optional<HttpLogin> login = netrc_login(asked.url);
-  return login ? run_once(asked, login) : response;
+  return login ? run_as_asked(asked, login) : response;
 }
 
 }  // namespace sealift::packager

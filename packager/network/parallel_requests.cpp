@@ -36,9 +36,10 @@ void parallel_requests(unsigned jobs, std::size_t count,
   });
 }
 
-void pause_before_retry(const FetchOptions& options, int failures, const StopCheck& check) {
+void pause_before_retry(const FetchOptions& options, int failures, const StopCheck& check, std::uint64_t wanted) {
   constexpr std::chrono::milliseconds kSlice{100};
-  const auto end = std::chrono::steady_clock::now() + options.first_pause * (1 << (failures - 1));
+  const std::chrono::milliseconds least = std::chrono::seconds(std::min(wanted, kLongestWait));
+  const auto end = std::chrono::steady_clock::now() + std::max(options.first_pause * (1 << (failures - 1)), least);
   for (auto now = std::chrono::steady_clock::now(); now < end; now = std::chrono::steady_clock::now()) {
     check();
     std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(kSlice, end - now));

@@ -29,7 +29,14 @@ using StopCheck = std::function<void()>;
 void parallel_requests(unsigned jobs, std::size_t count,
                        const std::function<void(std::size_t, const StopCheck&)>& work);
 
-// Waits after the given number of failures in a row; throws what `check` throws.
-void pause_before_retry(const FetchOptions& options, int failures, const StopCheck& check);
+// More than a server may make us wait at once, in seconds.
+inline constexpr std::uint64_t kLongestWait = 600;
+inline constexpr const char* kLimitRemedy =
+    "wait until the server answers again, then run the same command again: what has arrived is kept; a mirror nearby "
+    "has no such limit";
+
+// Waits after the given number of failures in a row, and at least the seconds that the server wants; throws what
+// `check` throws.
+void pause_before_retry(const FetchOptions& options, int failures, const StopCheck& check, std::uint64_t wanted = 0);
 
 }  // namespace sealift::packager

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "packager/host/url.hpp"
 #include "packager/network/http_request.hpp"
 #include "sealift/bundle/core/error.hpp"
 
@@ -44,6 +45,10 @@ ByteView RemoteFile::view(std::uint64_t offset, std::size_t wanted) {
   return part_of(page_, 0, wanted);
 }
 
+std::string RemoteFile::name() const {
+  return shown_url(url_);
+}
+
 Bytes RemoteFile::fetch(std::uint64_t from, std::uint64_t count) {
   if (count > kMostOfFile - fetched_) fail("more of it would be read than is fetched for this");
   fetched_ += count;
@@ -67,7 +72,8 @@ Bytes RemoteFile::fetch(std::uint64_t from, std::uint64_t count) {
 }
 
 void RemoteFile::fail(const std::string& why) const {
-  throw bundle::Error(bundle::ErrorCode::Network, {.what = "a wheel cannot be looked into", .where = url_, .got = why});
+  throw bundle::Error(bundle::ErrorCode::Network,
+                      {.what = "a wheel cannot be looked into", .where = shown_url(url_), .got = why});
 }
 
 }  // namespace sealift::packager

@@ -19,7 +19,7 @@ class RemoteFile final : public bundle::ByteSource {
       : url_(std::move(url)), size_(size), logins_(std::move(logins)), check_(std::move(check)), end_begin_(size) {}
 
   std::uint64_t size() const override { return size_; }
-  std::string name() const override { return url_; }
+  std::string name() const override;
   // Throws Network when the server does not send that part, or when more is asked for than a look is worth.
   bundle::ByteView view(std::uint64_t offset, std::size_t wanted) override;
 

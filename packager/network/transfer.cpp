@@ -28,24 +28,31 @@ Transfer::Transfer(const Download& download, const Cache& cache, bundle::Progres
       part_(cache, download.sha256, progress) {}
 
 std::string Transfer::attempt(const std::function<void()>& check) {
-  if (part_.size() > most_) part_.discard();
+  if (part_.size() > most_ || decode_) part_.discard();  // no server continues what it decodes
   resumed_at_ = part_.size();
   const auto take = [this](bundle::ByteView bytes) {
     if (part_.size() + bytes.size() > most_) throw TooLong{};
     part_.write(bytes);
   };
   HttpResponse response;
+  bool encoded = false;
   try {
     response = run_request({.url = download_.url,
                             .bearer = download_.bearer,
                             .logins = &options_.logins,
                             .resume_at = resumed_at_,
+                            .decode = decode_,
+                            .encoded = &encoded,
                             .take = take,
                             .check = check});
   } catch (const TooLong&) {
+    if (encoded && !decode_) return decoded(check);
     return wrong_bytes(fmt::format("more than {} bytes", most_));
   }
-  if (response.failure.empty() || (response.beyond_end && part_.size() == download_.size)) return finish();
+  wait_ = response.wait;
+  is_limited_ = response.is_limited;
+  if (response.failure.empty() || (response.beyond_end && part_.size() == download_.size))
+    return finish(encoded && !decode_, check);
   // The server cannot continue where we stopped, or continues something else.
   if (response.cannot_resume) part_.discard();
   needs_login_ = response.needs_login && download_.bearer.empty();
@@ -53,12 +60,20 @@ std::string Transfer::attempt(const std::function<void()>& check) {
   return response.failure;
 }
 
-std::string Transfer::finish() {
+// Either the file is stored compressed there, and its digest is that of what was sent; or it is compressed on its way.
+std::string Transfer::decoded(const std::function<void()>& check) {
+  decode_ = true;
+  part_.discard();
+  return attempt(check);
+}
+
+std::string Transfer::finish(bool may_decode, const std::function<void()>& check) {
+  if (may_decode && download_.size != 0 && part_.size() != download_.size) return decoded(check);
   if (download_.size != 0 && part_.size() < download_.size)
     return fmt::format("the connection ended after {} of {} bytes", part_.size(), download_.size);
   const std::uint64_t size = part_.size();
   if (const Digest digest = part_.finish_digest(); digest != download_.sha256)
-    return wrong_bytes(fmt::format("{} bytes, sha256 {}", size, digest.hex()));
+    return may_decode ? decoded(check) : wrong_bytes(fmt::format("{} bytes, sha256 {}", size, digest.hex()));
   part_.adopt();
   return {};
 }
@@ -72,7 +87,7 @@ std::string Transfer::wrong_bytes(const std::string& got) {
   part_.remove();
   throw Error(ErrorCode::Digest,
               {.what = "a download is not the file that was locked: " + download_.name,
-               .where = without_credentials(download_.url),
+               .where = shown_url(download_.url),
                .expected = (download_.size != 0 ? fmt::format("{} bytes, ", download_.size) : "") + "sha256 " +
                            download_.sha256.hex(),
                .got = got,
@@ -83,11 +98,12 @@ void Transfer::fail(const std::string& reason) const {
   throw Error(
       ErrorCode::Network,
       {.what = "a download failed: " + download_.name,
-       .where = without_credentials(download_.url),
+       .where = shown_url(download_.url),
        .got = reason,
-       .next = needs_login_ ? options_.logins.remedy(download_.url) + "; then run the same command again"
-                            : "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
-                              "command again; what has arrived is kept"});
+       .next = needs_login_  ? options_.logins.remedy(download_.url) + "; then run the same command again"
+               : is_limited_ ? kLimitRemedy
+                             : "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
+                               "command again; what has arrived is kept"});
 }
 
 }  // namespace sealift::packager

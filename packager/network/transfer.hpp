@@ -32,17 +32,24 @@ class Transfer {
   // Whether the last attempt brought something.
   bool moved_on() const { return part_.size() > resumed_at_; }
 
-  // Throws Network; where the server wants a login, `next` says so.
+  // Seconds that the server wanted us to wait in the last attempt; 0: it did not say.
+  std::uint64_t wanted_wait() const { return wait_; }
+
+  // Throws Network; where the server wants a login, or limits how often it is asked, `next` says so.
   [[noreturn]] void fail(const std::string& reason) const;
 
  private:
-  std::string finish();
+  std::string decoded(const std::function<void()>& check);
+  std::string finish(bool may_decode, const std::function<void()>& check);
   std::string wrong_bytes(const std::string& got);
 
   const Download& download_;
   const FetchOptions& options_;
   std::uint64_t most_;  // bytes of the file
   bool needs_login_ = false;
+  bool is_limited_ = false;
+  bool decode_ = false;  // the server compresses it on its way
+  std::uint64_t wait_ = 0;
   PartFile part_;
   std::uint64_t resumed_at_ = 0;
 };

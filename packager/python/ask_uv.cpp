@@ -7,9 +7,11 @@
 #include <algorithm>
 
 #include "packager/builds/source_metadata.hpp"
+#include "packager/host/url.hpp"
 #include "packager/resolve/input_logins.hpp"
 #include "packager/resolve/input_variables.hpp"
 #include "packager/resolve/local_files.hpp"
+#include "packager/resolve/remote_metadata.hpp"
 
 namespace sealift::packager {
 
@@ -51,6 +53,10 @@ class Rounds {
     for (int round = 1; round <= kMostRounds; ++round) {
       Resolution resolution = resolve(job_, means_.tools.uv, means_.uv_python, means_.folder, facts_);
       means_.tools.logins = resolution.logins;
+      if (resolution.unread) {
+        read_for_uv(*resolution.unread);
+        continue;
+      }
       if (resolution.question) {
         answer(*resolution.question, resolution.logins, round);
         continue;
@@ -58,6 +64,7 @@ class Rounds {
       PythonChoice choice =
           choose_packages(resolution.pylock, means_.folder, job_.python, job_.target, resolution.hashes);
       require_own_files(choice, with_inputs(locked_indexes(job_.inputs), job_));
+      pin_unpinned(choice, means_.tools.index_logins, means_.cache, progress_);
       for (SourcePackage& source : choice.sources)
         if (facts_.direct.contains(source.name)) source.version.clear();
       if (!facts_.has_unknown() || !job_.inputs.build)
@@ -75,6 +82,16 @@ class Rounds {
   }
 
  private:
+  void read_for_uv(const std::string& url) {
+    SourceMetadata metadata = read_remote_metadata(url, means_.tools.index_logins, job_.startup_files);
+    last_ = metadata.name + " " + metadata.version;
+    progress_.note("uv cannot read " + shown_url(url) + " and is told what it requires");
+    if (!facts_.learn(std::move(metadata)))
+      throw Error(ErrorCode::Network, {.what = "uv asks again for a wheel that it was told of",
+                                       .where = shown_url(url),
+                                       .next = "require another version of it"});
+  }
+
   void answer(const SourceQuestion& question, const GitLogins& logins, int round) {
     last_ = question.title() + (question.needed_by.empty() ? "" : " (needed by " + question.needed_by + ")");
     if (facts_.knows(question.name, question.version))
@@ -83,11 +100,18 @@ class Rounds {
                                            .got = last_,
                                            .next = "require another version of it"});
     progress_.note(fmt::format("uv asks what {} requires; round {}", last_, round));
-    const SourcePackage source = find_source(job_, means_.tools.uv, means_.uv_python, means_.folder, question, logins);
+    const SourcePackage source =
+        pinned(find_source(job_, means_.tools.uv, means_.uv_python, means_.folder, question, logins));
     learn({source}, [&]() -> std::map<std::string, std::string> {
       if (question.needed_by.empty()) return {};
       return {{question.name, question.needed_by}};
     });
+  }
+
+  SourcePackage pinned(SourcePackage source) {
+    PythonChoice choice{.wheels = {}, .sources = {std::move(source)}};
+    pin_unpinned(choice, means_.tools.index_logins, means_.cache, progress_);
+    return std::move(choice.sources.front());
   }
 
   void learn(const std::vector<SourcePackage>& sources, const WhoNeeds& needs) {

@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "packager/builds/source_metadata.hpp"
+#include "packager/resolve/input_variables.hpp"
 #include "packager/resolve/older_releases.hpp"
+#include "packager/resolve/signed_addresses.hpp"
 
 namespace sealift::packager {
 
@@ -70,6 +72,8 @@ void PythonLock::ask() {
                                       .where = job_.file.string(),
                                       .next = "require versions, or constrain them"});
   answer_ = ask_uv(job_, means_, facts_, progress_);
+  signed_pages_ = take_signed_addresses(answer_.resolution.pylock, with_inputs(locked_indexes(job_.inputs), job_),
+                                        means_.tools.index_logins);
   pylock_ = means_.tools.index_logins.as_written(std::move(answer_.resolution.pylock));
   if (!job_.inputs.build && !answer_.choice.sources.empty()) refuse_sources(answer_.choice.sources, needs());
   if (project_ && !project_->carried)  // it is a source only for what it requires
@@ -111,7 +115,8 @@ LockedPython PythonLock::finish() {
   LockedPython locked{.wheels = std::move(answer_.choice.wheels),
                       .needs = {},
                       .facts = facts_,
-                      .warnings = std::move(answer_.resolution.warnings)};
+                      .warnings = std::move(answer_.resolution.warnings),
+                      .signed_pages = signed_pages_};
   for (const SourcePackage& source : answer_.choice.sources) {
     const auto& [wheel, need] = built_.at(identity_of(source));
     locked.wheels.push_back(wheel);

@@ -15,10 +15,11 @@
 namespace sealift::packager {
 
 struct LockedPython {
-  std::vector<LockedWheel> wheels;    // sorted by file name
-  std::vector<NativeNeed> needs;      // of built wheels; the tags of the others name theirs
-  SourceFacts facts;                  // what uv was told of sources
-  std::vector<std::string> warnings;  // of uv, and of releases that are much older than others
+  std::vector<LockedWheel> wheels;        // sorted by file name
+  std::vector<NativeNeed> needs;          // of built wheels; the tags of the others name theirs
+  SourceFacts facts;                      // what uv was told of sources
+  std::vector<std::string> warnings;      // of uv, and of releases that are much older than others
+  std::vector<std::string> signed_pages;  // of indexes that sign the addresses of what they have
 };
 
 // Step by step, so that what uv chose can be kept and judged before anything is built:
@@ -50,6 +51,7 @@ class PythonLock {
   std::optional<ProjectSource> project_;
   UvAnswer answer_;
   std::string pylock_;
+  std::vector<std::string> signed_pages_;
   // Wheels by what they were built from.
   std::map<std::string, std::pair<LockedWheel, NativeNeed>> built_;
   int rounds_ = 0;

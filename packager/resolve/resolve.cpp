@@ -131,7 +131,8 @@ Resolution resolve(const Job& job, const fs::path& uv, const UvPython& python, c
     const ProcessResult result = run_uv(words, variables);
     const bool answered = result.exit_code == 0;
     if (!answered && job.inputs.build) resolution.question = question_in(result.err);
-    if (resolution.question) return resolution;
+    if (!answered) resolution.unread = unread_wheel_in(result.err);
+    if (resolution.question || resolution.unread) return resolution;
     std::vector<std::string> fresh;
     if (!answered)
       fresh = learn(result.err, job.inputs.build, facts);

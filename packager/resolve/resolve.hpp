@@ -24,6 +24,7 @@ std::filesystem::path find_uv(const std::filesystem::path& given);
 
 struct Resolution {
   std::optional<SourceQuestion> question;  // uv has no answer yet: it has to know what this source requires
+  std::optional<std::string> unread;       // or: it cannot read the wheel at this address
   std::string pylock;                      // else the text of pylock.toml, with paths relative to `folder`
   std::vector<std::string> warnings;       // uv's
   RequirementHashes hashes;                // demanded by the job's own files

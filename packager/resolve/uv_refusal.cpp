@@ -49,6 +49,9 @@ constexpr std::string_view kNoLogin = "401 Unauthorized", kRefusedLogin = "403 F
 
 constexpr std::array kRows = {
     Row{"memory allocation of", ErrorCode::Io, kNoMemory, kMendMemory},
+    Row{"429 Too Many Requests", ErrorCode::Network, "a server of packages limits how often it is asked (429)",
+        "wait until it answers again, then run this again, with UV_CONCURRENT_DOWNLOADS=1 to ask more slowly; a mirror "
+        "nearby has no such limit"},
     Row{kNoLogin, ErrorCode::Network, kClosed, kMendLogin},
     Row{kRefusedLogin, ErrorCode::Network, kClosed, kMendLogin},
     Row{"Failed to fetch", ErrorCode::Network, kUnreached, kMendNetwork},

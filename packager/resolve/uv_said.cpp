@@ -56,7 +56,9 @@ std::string chain_in(const std::string& message, const std::string& name) {
 }  // namespace
 
 std::optional<SourceQuestion> question_in(const std::string& message) {
-  if (message.find(kRunsNothing) == message.npos) return std::nullopt;
+  // What its server has compressed once more uv cannot unpack; we can.
+  const bool is_encoded = message.find("Failed to extract archive") != message.npos;
+  if (message.find(kRunsNothing) == message.npos && !is_encoded) return std::nullopt;
   for (const std::string& one : failed_builds(message)) {
     const std::size_t equals = one.find("==");
     if (equals == one.npos || one.find(" @ ") != one.npos) continue;
@@ -66,6 +68,21 @@ std::optional<SourceQuestion> question_in(const std::string& message) {
                           .needed_by = chain_in(message, name)};
   }
   return std::nullopt;
+}
+
+std::optional<std::string> unread_wheel_in(const std::string& message) {
+  static constexpr std::string_view kFailed = "Failed to fetch: ", kMetadata = ".metadata";
+  const std::size_t at = message.find(kFailed);
+  // Object stores say 403 of what is not there; of the file itself that may be a closed door.
+  const bool is_missing = message.find("404 Not Found") != message.npos ||
+                          (message.find("403 Forbidden") != message.npos && message.find(kMetadata) != message.npos);
+  if (at == message.npos || !is_missing) return std::nullopt;
+  const std::size_t begin = at + kFailed.size();
+  std::string url = message.substr(begin, message.find_first_of(" \n", begin) - begin);
+  if (url.size() > 2 && url.front() == '`') url = url.substr(1, url.size() - 2);
+  if (url.ends_with(kMetadata)) url.resize(url.size() - kMetadata.size());
+  if (!url.ends_with(".whl")) return std::nullopt;
+  return url;
 }
 
 std::set<std::string> named_without_wheel(const std::string& message) {

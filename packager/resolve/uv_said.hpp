@@ -22,6 +22,10 @@ struct SourceQuestion {
 // The one that uv stopped at; nothing when it stopped for another reason.
 std::optional<SourceQuestion> question_in(const std::string& message);
 
+// The address of a wheel whose metadata uv did not find, though its index promises it, or whose '+' its server does not
+// read; nothing in other messages.
+std::optional<std::string> unread_wheel_in(const std::string& message);
+
 // The packages without a wheel: "Wheels are required for `NAME`".
 std::set<std::string> named_without_wheel(const std::string& message);
 

@@ -166,6 +166,27 @@ TEST_CASE("fetch tries again when a server fails, and gives up with the reason")
   CHECK(site.server.requests().size() == 3 + 4);
 }
 
+TEST_CASE("a server that limits how often it is asked is named for that, and neither network nor login") {
+  Site site;
+  const Download limited = site.add("/limited", {.body = "x", .failures = 100, .failure_status = 429});
+  const bundle::Error error = sealift::test::refusal([&] { site.get({limited}); });
+  INFO(error.what());
+  CHECK(error.code() == bundle::ErrorCode::Network);
+  CHECK(sealift::test::mentions(error, "the server limits how often it is asked (429)"));
+  CHECK(sealift::test::mentions(error, "wait until the server answers again"));
+  CHECK_FALSE(sealift::test::mentions(error, "login"));
+  CHECK_FALSE(sealift::test::mentions(error, "proxy"));
+  CHECK(site.server.requests().size() == 4);
+}
+
+TEST_CASE("a '+' that a server does not find is asked for as %2B, as object stores want it") {
+  Site site;
+  Download plus = site.add("/a%2Bb.whl", {.body = "bytes"});
+  plus.url = site.server.url("/a+b.whl");
+  site.get({plus});
+  CHECK(site.cached(plus) == "bytes");
+}
+
 TEST_CASE("fetch does not ask again for what is not there") {
   Site site;
   Download download = site.add("/wheel", {.body = "x"});

@@ -415,6 +415,24 @@ TEST_CASE("each cause for which uv finds no packages has a code and a next step 
   CHECK(refusal_of(said.back().first).next.find("one may have no end") != std::string::npos);
 }
 
+TEST_CASE("a limit of a server, a wheel that uv cannot read and an archive that it cannot unpack are told apart") {
+  const std::string file = "error: Failed to fetch: http://h.invalid/f/demo-1.0+cu12-py3-none-any.whl",
+                    url = file.substr(24);
+  const std::string limit = "\n  cause: HTTP status client error (429 Too Many Requests) for url (" + url + ")";
+  CHECK(std::string(refusal_of(file + limit).what).find("limits how often") != std::string::npos);
+  CHECK_FALSE(unread_wheel_in(file + limit));
+  const auto missing = [](const std::string& status) { return "\n  cause: HTTP status client error (" + status + ")"; };
+  CHECK(unread_wheel_in(file + missing("404 Not Found")) == url);
+  CHECK(unread_wheel_in(file + ".metadata" + missing("404 Not Found")) == url);
+  CHECK(unread_wheel_in(file + ".metadata" + missing("403 Forbidden")) == url);
+  CHECK_FALSE(unread_wheel_in(file + missing("403 Forbidden")));
+  CHECK_FALSE(unread_wheel_in("error: Failed to fetch: http://h.invalid/simple/demo/" + missing("404 Not Found")));
+  const std::string build = "error: Failed to download and build `src==1.0`\n  cause: ";
+  REQUIRE(question_in(build + "Failed to extract archive: src==1.0\n  cause: Invalid gzip header"));
+  CHECK(question_in(build + "Failed to extract archive: src==1.0")->title() == "src 1.0");
+  CHECK_FALSE(question_in(build + "the build backend returned an error"));
+}
+
 TEST_CASE("a server that wants a login is told from one that is not reached, and by its address") {
   const std::string none =
       "error: No solution found when resolving dependencies\n  cause: Because foo was not found in the "
