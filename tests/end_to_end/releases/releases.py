@@ -66,8 +66,27 @@ def ask_us(pack, uv, requirements, work, limit):
         f'name = "ours"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "{GLIBC}"\n[python]\nversion = "3.11"\n'
         f'interpreter = "{PYTHON}"\nrequirements = [{listed}]\n')
     environment = {**os.environ, "UV_CACHE_DIR": str(work.parent / "ours/uv")}
-    return run([pack, "lock", "job.toml", "--uv", uv, "--cache", str(work.parent / "ours/cache")], work / "lock.log",
-               limit, env=environment, cwd=work)
+    rules, all_seconds = 0, 0
+    while True:
+        code, seconds = run([pack, "lock", "job.toml", "--uv", uv, "--cache", str(work.parent / "ours/cache")],
+                            work / "lock.log", limit, env=environment, cwd=work)
+        all_seconds += seconds
+        said = rules_in(work / "lock.log") if code > 0 else ""
+        if not said or rules > 40:
+            return code, all_seconds, rules
+        rules += said.count("[[")
+        with open(work / "job.toml", "a") as job:
+            job.write(said)
+
+
+# What a refusal says to paste into the job, as it stands there.
+def rules_in(log):
+    rules, inside = "", False
+    for line in log.read_text(errors="replace").splitlines():
+        head = line.lstrip().startswith("[[")
+        inside = head or (inside and " = " in line)
+        rules += line.strip() + "\n" if inside else ""
+    return rules
 
 
 # The refusal of a log: what, and what was got.
@@ -83,7 +102,7 @@ def compare(what, options, place):
     work = pathlib.Path(tempfile.mkdtemp(dir=place))
     requirements = what.split(";")
     peer_code, peer_seconds = ask_uv(options.uv, requirements, work, options.limit)
-    code, seconds = ask_us(options.pack, options.uv, requirements, work, options.limit)
+    code, seconds, rules = ask_us(options.pack, options.uv, requirements, work, options.limit)
     peer, ours = work / "pylock.peer.toml", work / "pylock.ours.toml"
     count = 0
     if peer_code == 0 and ours.exists():
@@ -97,7 +116,8 @@ def compare(what, options, place):
         verdict = "both refuse"
     else:
         verdict = "uv alone" if peer_code == 0 else "lock alone"
-    said = "made" if code == 0 else f"exit {code}: {last_words(work / 'lock.log')}"
+    followed = f" with {rules} rule(s) that its refusals print" if rules else ""
+    said = "made" + followed if code == 0 else f"exit {code}: {last_words(work / 'lock.log')}"
     if peer_code != 0:
         said += "; uv: " + last_words(work / "uv.log")
     if not options.keep:
