@@ -4,6 +4,7 @@
 #include "packager/owners/path_owners.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/error.hpp"
@@ -17,6 +18,13 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr std::size_t kMostRules = 10;
+
+// The first name below site-packages, with what leads there; or the first name of another path.
+std::string top_of(const std::string& path) {
+  static constexpr std::string_view kPackages = "/site-packages/";
+  const std::size_t packages = path.find(kPackages);
+  return path.substr(0, path.find('/', packages == path.npos ? 0 : packages + kPackages.size()));
+}
 
 // What can be pasted, for two wheels; empty for others, which no rule is for.
 std::string rule_for(const std::string& first, const std::string& second, const std::string& path) {
@@ -71,6 +79,7 @@ void PathOwners::add(Conflicts& conflicts, const std::string& path, const std::s
     conflict.text = path + ": " + first + " and " + second + note;
     conflict.common = path;
   }
+  conflict.tops.insert(top_of(path));
   std::string& common = conflict.common;  // the folder that holds all of them; empty where that is the root
   while (!common.empty() && path != common && !path.starts_with(common + "/")) {
     const std::size_t slash = common.rfind('/');
@@ -91,10 +100,12 @@ void PathOwners::check() const {
   std::string got, rules;
   std::size_t told = 0;
   for (const auto& [owners, conflict] : conflicts) {
-    if (told < kMostRules && !rule_for(owners.first, owners.second, conflict.common).empty()) {
-      rules += rule_for(owners.first, owners.second, conflict.common);
-      ++told;
-    }
+    const bool is_one = !rule_for(owners.first, owners.second, conflict.common).empty();
+    for (const std::string& path : is_one ? std::set<std::string>{conflict.common} : conflict.tops)
+      if (const std::string rule = rule_for(owners.first, owners.second, path); told < kMostRules && !rule.empty()) {
+        rules += rule;
+        ++told;
+      }
     got += "\n    " + conflict.text;
     if (conflict.paths > 1) got += ", and " + std::to_string(conflict.paths - 1) + " more path(s) of the same two";
   }

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,9 @@ class PathOwners {
  private:
   struct Conflict {
     std::size_t paths = 0;
-    std::string text;         // of the first
-    std::string common = {};  // the path, or the folder that holds all of them
+    std::string text;                 // of the first
+    std::string common = {};          // the path, or the folder that holds all of them
+    std::set<std::string> tops = {};  // what of site-packages, or of the root, holds them
   };
   using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
   static void add(Conflicts& conflicts, const std::string& path, const std::string& first, const std::string& second,

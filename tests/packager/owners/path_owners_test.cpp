@@ -42,6 +42,18 @@ TEST_CASE("a file where another package needs a folder is refused") {
   CHECK_REFUSED(owners.check(), Conflict, "lib/demo: one.whl and two.whl, a file of the first and a folder");
 }
 
+TEST_CASE("two wheels whose common paths have no folder of their own are told with a rule for each of these") {
+  PathOwners owners;  // as rouge and rouge-chinese are
+  const std::string packages = "lib/python3.11/site-packages/";
+  for (const std::string file : {"bin/rouge_cmd.py", "bin/__init__.py", "tools.py"})
+    for (const std::string wheel : {"one-1.0-py3-none-any.whl", "two-1.0-py3-none-any.whl"})
+      owners.claim(packages + file, wheel);
+  const sealift::bundle::Error error = sealift::test::refusal([&] { owners.check(); });
+  INFO(error.what());
+  CHECK(sealift::test::mentions(error, "path = \"bin\"\n            package = \"one\""));
+  CHECK(sealift::test::mentions(error, "path = \"tools.py\"\n            package = \"one\""));
+}
+
 TEST_CASE("two wheels of one library are told once, beside every other two") {
   PathOwners owners;
   for (const std::string file : {"libnccl.so.2", "nccl.h", "LICENSE"})
