@@ -45,7 +45,8 @@ PackageFile read_file(TomlTable& table, const fs::path& where) {
     file.name = url->file_name();
   }
   TomlTable hashes = table.table("hashes");
-  const std::optional<Digest> digest = Digest::from_hex(hashes.string("sha256"));
+  const bool has_other = !hashes.has("sha256") && !hashes.keys().empty();  // such as an MD5: pin_unpinned has the rest
+  const std::optional<Digest> digest = has_other ? Digest() : Digest::from_hex(hashes.string("sha256"));
   if (!digest) hashes.refuse("sha256", "this is not a SHA-256", "64 lower-case hexadecimal digits");
   file.sha256 = *digest;
   file.size = table.integer_or("size", 0);
@@ -310,8 +311,9 @@ std::vector<std::string> pylock_as_requirements(std::string_view pylock, const f
       table.refuse("version", "a package of the pylock has no version", "a version, an archive, a vcs or a directory");
     if (!marker.empty()) line += " ; " + marker;
     if (line.find_first_of("\n\r") != line.npos) table.refuse("name", "a value of the pylock holds a line break");
-    for (const PackageFile& wheel : package.wheels) line += " --hash=sha256:" + wheel.sha256.hex();
-    if (source.sha256) line += " --hash=sha256:" + source.sha256->hex();
+    for (const PackageFile& wheel : package.wheels)
+      if (wheel.sha256 != Digest()) line += " --hash=sha256:" + wheel.sha256.hex();
+    if (source.sha256 && *source.sha256 != Digest()) line += " --hash=sha256:" + source.sha256->hex();
     lines.push_back(std::move(line));
   }
   return lines;

@@ -28,6 +28,7 @@ struct SourcePackage {
   std::string title() const { return version.empty() ? name : name + " " + version; }
 };
 
+// What an index has no SHA-256 of has a digest of zeros, until pin_unpinned.
 struct PythonChoice {
   std::vector<LockedWheel> wheels;      // sorted by file name
   std::vector<SourcePackage> sources;   // sorted by name
