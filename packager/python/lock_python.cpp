@@ -51,7 +51,7 @@ constexpr int kMostBuildRounds = 20;  // of building and asking once more
 void warn_of_unused(const BuildTools& tools, const std::vector<LockedWheel>& wheels, bundle::Progress& progress) {
   for (const auto& [package, extras] : tools.extras)
     if (std::none_of(wheels.begin(), wheels.end(),
-                     [&](const LockedWheel& wheel) { return wheel.name == package && wheel.built_from; }))
+                     [&name = package](const LockedWheel& wheel) { return wheel.name == name && wheel.built_from; }))
       progress.warn("nothing was built as " + package +
                     ", for which the job has extra_build_dependencies or extra_build_variables: correct the name, or "
                     "remove them where it has a wheel");
