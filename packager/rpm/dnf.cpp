@@ -161,6 +161,13 @@ bool is_on_this_machine(const JobRpm& job, const std::string& repository) {
                      [&](const RpmRepository& one) { return one.name == repository && one.url.starts_with("file:"); });
 }
 
+// dnf gives a '^' of a version as it stands, which no address may have (RFC 3986).
+std::string address_of(const std::string& url) {
+  std::string address;
+  for (const char c : url) address += c == '^' ? "%5E" : std::string(1, c);
+  return address;
+}
+
 IndexedRpm read_rpm(const bundle::Json& json, const JobRpm& job, const std::string& arch) {
   constexpr std::string_view kDigest = "sha256:";
   bundle::JsonObject object(json, "dnf's answer");
@@ -170,7 +177,7 @@ IndexedRpm read_rpm(const bundle::Json& json, const JobRpm& job, const std::stri
                  .release = object.string("release"),
                  .arch = object.string("arch"),
                  .repository = object.string("repository"),
-                 .url = object.string("url"),
+                 .url = address_of(object.string("url")),
                  .size = object.integer("size")};
   const std::string digest = object.string("digest");
   object.done();
