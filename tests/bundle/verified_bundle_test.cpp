@@ -76,8 +76,9 @@ TEST_CASE("a bundle is found by its folder or by its seal, and two seals in one 
   write_file(dir / "DEMO-1.SEAL", "");
   CHECK_REFUSED(open(dir.path()), Missing, "in upper case");
   std::filesystem::remove(dir / "DEMO-1.SEAL");
-  for (const auto& [name, words] : std::map<std::string, std::string>{
+  for (const auto& row : std::map<std::string, std::string>{
            {"demo-1.seal;1", "with what discs add"}, {"DEMO-1.SEA", "cut to eight letters"}, {"x.zip", "unpack it"}}) {
+    const std::string &name = row.first, &words = row.second;  // older clang captures no structured binding
     const TempDir other;
     write_file(other / name, "");
     CHECK_REFUSED(open(other.path()), Missing, words);
@@ -92,10 +93,11 @@ TEST_CASE("a bundle is found by its folder or by its seal, and two seals in one 
 }
 
 TEST_CASE("a file of a bundle that a disc has renamed is missing, and the message has both names and the way back") {
-  for (const auto& [now, words] : std::map<std::string, std::string>{{"TINY-1.CHUNKS", "in another case"},
-                                                                     {"tiny-1.chunks;1", "in another case"},
-                                                                     {"TINY-1.CHU", "cut to eight letters"},
-                                                                     {"TINY-1~1.CHU", "cut to eight letters"}}) {
+  for (const auto& row : std::map<std::string, std::string>{{"TINY-1.CHUNKS", "in another case"},
+                                                            {"tiny-1.chunks;1", "in another case"},
+                                                            {"TINY-1.CHU", "cut to eight letters"},
+                                                            {"TINY-1~1.CHU", "cut to eight letters"}}) {
+    const std::string &now = row.first, &words = row.second;
     const TempDir dir;
     const MadeBundle made = make_bundle(dir / "b");
     REQUIRE(made.chunks().filename() == "tiny-1.chunks");
