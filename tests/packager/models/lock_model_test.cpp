@@ -180,6 +180,7 @@ TEST_CASE("a name in a folder that no bundle can have is to be changed there, si
 
 TEST_CASE("names that macOS decomposed are carried composed, from the files as the folder spells them") {
   HubDesk desk;
+  test::write_model(desk.dir / "tiny", tiny_model());
   const std::string decomposed = "Re\xcc\x81sume\xcc\x81.md", composed = "R\xc3\xa9sum\xc3\xa9.md";
   write_file(desk.dir / "tiny" / decomposed, "# of a tiny model");
   const LockedModel model = desk.lock();

@@ -131,11 +131,13 @@ TEST_CASE("a pylock that this program cannot rely on is refused") {
   CHECK_REFUSED(choose_packages("lock-version = \"2.0\"\n", "/", "3.11", kTarget), CannotCheck, "2.0");
   const std::string one = package("demo", "wheels = [" + wheel("demo-1.0-py3-none-any.whl") + "]");
   CHECK_REFUSED(choose(one + one), Conflict, "demo");
-  CHECK_REFUSED(
-      choose(package("demo",
-                     "wheels = [{ url = \"https://example.invalid/demo-1.0-py3-none-any.whl\", hashes = { md5 "
-                     "= \"00\" } }]")),
-      Format, "sha256");
+  const auto with_hashes = [](const std::string& hashes) {
+    return package("demo", "wheels = [{ url = \"https://example.invalid/demo-1.0-py3-none-any.whl\", hashes = { " +
+                               hashes + " } }]");
+  };
+  CHECK_REFUSED(choose(with_hashes("")), Format, "sha256");
+  CHECK_REFUSED(choose(with_hashes("sha256 = \"00\", md5 = \"00\"")), Format, "sha256");
+  CHECK(choose(with_hashes("md5 = \"00\""))[0].sha256 == bundle::Digest());  // until it was fetched: pin_unpinned
 }
 
 TEST_CASE("a package without a wheel that fits is a source, of whichever kind it comes") {
