@@ -223,7 +223,7 @@ TEST_CASE("an rpm whose version has a '^' is locked, and carried under its name"
   RpmDesk desk;
   const LockedRpm locked = desk.lock({"snapshot"});
   CHECK(names_of_files(locked) == std::vector<std::string>{"snapshot-1.0^git5-1.noarch.rpm"});
-  CHECK(contents_of(locked).at(0).into.ends_with("snapshot-1.0^git5-1.noarch.rpm"));
+  CHECK(contents_of(locked).back().into.ends_with("snapshot-1.0^git5-1.noarch.rpm"));
   CHECK(fetch(downloads_of(contents_of(locked)), desk.cache, desk.progress) == 0);
 }
 
