@@ -18,11 +18,21 @@ namespace {
 
 // Folders of the root that a wheel's .data/data may write into, whatever the names there: nothing of the system, Python
 // or Sealift reads them by itself. `external` is where pynvvideocodec, which vLLM requires, carries FFmpeg's sources.
-constexpr std::string_view kOpenFolders[] = {"share", "man",      "doc",   "opt",     "external",
+constexpr std::string_view kOpenFolders[] = {"share", "man",      "doc",   "opt",     "external", "pkgconfig",
                                              "docs",  "examples", "tests", "samples", "notebooks"};
 // Documents that many projects put into the root by setup.py's data_files, and their endings.
-constexpr std::string_view kDocuments[] = {"readme",    "license", "licence", "copying", "notice",
-                                           "changelog", "changes", "authors", "history", "contributing"};
+constexpr std::string_view kDocuments[] = {"readme",
+                                           "license",
+                                           "licence",
+                                           "copying",
+                                           "notice",
+                                           "changelog",
+                                           "changes",
+                                           "authors",
+                                           "history",
+                                           "contributing",
+                                           "third_party_licenses",
+                                           "third_party_notices"};
 constexpr std::string_view kDocumentEndings[] = {"", ".md", ".rst", ".txt"};
 // Folders of lib/ beside a folder of the project's own name; files directly in lib/ are libraries.
 constexpr std::string_view kLibFolders[] = {"cmake", "pkgconfig"};

@@ -74,8 +74,8 @@ TEST_CASE("NVIDIA's packages, by their projects' names, have the folders of its 
 }
 
 TEST_CASE("documents and examples may lie in the root, where setup.py's data_files put them") {
-  for (const char* path :
-       {"README.md", "LICENSE", "licence.txt", "CHANGELOG.rst", "examples/a.yaml", "docs/x", "tests/a.py"})
+  for (const char* path : {"README.md", "LICENSE", "licence.txt", "CHANGELOG.rst", "examples/a.yaml", "docs/x",
+                           "tests/a.py", "THIRD_PARTY_LICENSES", "pkgconfig/asio.pc"})
     CHECK_FALSE(fault_of_place(Scheme::Data, path, "my_demo-1.0.dist-info"));
 }
 
