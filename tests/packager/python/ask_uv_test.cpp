@@ -11,6 +11,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "packager/lock_job.hpp"
@@ -97,7 +98,9 @@ std::size_t processes_with(const std::string& word) {
   std::size_t count = 0;
   for (const fs::directory_entry& process : fs::directory_iterator("/proc")) {
     std::ifstream file(process.path() / "cmdline");
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    std::ostringstream text;
+    text << file.rdbuf();  // no exception where the process ends meanwhile
+    const std::string line = text.str();
     if (line.find(word + '\0') != line.npos) ++count;
   }
   return count;
