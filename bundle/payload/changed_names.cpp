@@ -42,8 +42,10 @@ std::string letters_of(std::string_view text) {
   return out;
 }
 
-// "env-1.chu" or "env-20~1.chu" of "env-2026.1-1.chunks"; both plain.
+// "env-1.chu" or "env-20~1.chu" of "env-2026.1-1.chunks"; both plain. A line to paste will have it, so it holds nothing
+// that a shell reads otherwise, and no system makes other characters of a bundle's names.
 bool is_short_form(const std::string& own, const std::string& name) {
+  if (own.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-~") != own.npos) return false;
   const std::size_t dot = own.rfind('.'), long_dot = name.rfind('.');
   if (dot == own.npos || long_dot == name.npos || dot > 8 || own.size() - dot - 1 > 3) return false;
   if (name.substr(long_dot + 1, 3) != own.substr(dot + 1)) return false;

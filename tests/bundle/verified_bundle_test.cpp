@@ -105,6 +105,13 @@ TEST_CASE("a file of a bundle that a disc has renamed is missing, and the messag
     CHECK_REFUSED(verify(open(made.seal()), made.trusted, kNow), Missing, words);
     CHECK_REFUSED(verify(open(made.seal()), made.trusted, kNow), Missing, "mv '" + now + "' 'tiny-1.chunks'");
   }
+  {
+    const TempDir dir;  // of a stranger's medium: no part of a line to paste
+    const MadeBundle made = make_bundle(dir / "b");
+    std::filesystem::rename(made.chunks(), made.folder / "';TIN~1.CHU");
+    const Error error = refusal([&] { verify(open(made.seal()), made.trusted, kNow); });
+    CHECK(std::string(error.what()).find("TIN~1") == std::string::npos);
+  }
   for (const std::string now : {"TINY-1.VOL001", "tiny-1.vol001;1", "TINY-1.VOL"}) {
     const TempDir dir;
     const MadeBundle made = make_bundle(dir / "b");
