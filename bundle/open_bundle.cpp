@@ -4,10 +4,13 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "bundle/payload/changed_names.hpp"
+#include "bundle/payload/left_by_systems.hpp"
 #include "sealift/bundle/core/error.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::bundle {
 namespace {
@@ -21,6 +24,19 @@ namespace fs = std::filesystem;
                                    .expected = "a file named NAME-VERSION.seal",
                                    .got = instead ? instead->got : "",
                                    .next = instead ? instead->next : "name the bundle's folder"});
+}
+
+// Of two seals: one of them may be a second copy of the other.
+[[noreturn]] void refuse_two_seals(const fs::path& folder, const std::string& one, const std::string& other) {
+  std::string next = "name the seal file instead of the folder";
+  for (const auto& [copy, own] : {std::pair(one, other), std::pair(other, one)})
+    if (original_name(copy) == own)
+      next = "move " + SafePath::printable(copy) + " away, which is a second copy of " + SafePath::printable(own) +
+             " by its name";
+  throw Error(ErrorCode::Conflict, {.what = "the folder holds more than one seal",
+                                    .where = folder.string(),
+                                    .got = SafePath::printable(one) + " and " + SafePath::printable(other),
+                                    .next = next});
 }
 
 // The seal's path, its contents not read yet.
@@ -37,12 +53,9 @@ OpenBundle find_seal(const std::filesystem::path& folder_or_seal) {
   if (error) throw_errno("a bundle's folder cannot be opened", folder_or_seal, error.value());
   for (const fs::directory_entry& file : files) {
     if (file.path().extension() != kSealSuffix) continue;
-    if (!found.seal_path.empty())
-      throw Error(ErrorCode::Conflict,
-                  {.what = "the folder holds more than one seal",
-                   .where = folder_or_seal.string(),
-                   .got = found.seal_path.filename().string() + " and " + file.path().filename().string(),
-                   .next = "name the seal file instead of the folder"});
+    const std::string name = file.path().filename().string();
+    if (is_left_by_system(name)) continue;
+    if (!found.seal_path.empty()) refuse_two_seals(folder_or_seal, found.seal_path.filename().string(), name);
     found.seal_path = file.path();
   }
   if (found.seal_path.empty()) refuse_without_seal(folder_or_seal);

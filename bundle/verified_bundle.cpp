@@ -140,7 +140,8 @@ VerifiedBundle verify(const OpenBundle& opened, const Trust& trust, Time now) {
   if (opened.seal_path.filename() != manifest.stem() + std::string(kSealSuffix))
     throw Error(ErrorCode::Conflict, {.what = "the seal is not named as the bundle it seals",
                                       .where = where,
-                                      .expected = manifest.stem() + std::string(kSealSuffix)});
+                                      .expected = manifest.stem() + std::string(kSealSuffix),
+                                      .next = "give it this name back"});
   refuse_extra_files(opened.folder, manifest);
   std::vector<Digest> chunks =
       read_chunk_list(opened.folder / (manifest.stem() + std::string(kChunksSuffix)), manifest.payload);

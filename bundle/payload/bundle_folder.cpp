@@ -2,11 +2,13 @@
 #include "sealift/bundle/payload/bundle_folder.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
 
 #include "bundle/payload/changed_names.hpp"
+#include "bundle/payload/left_by_systems.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -63,6 +65,28 @@ bool is_among(const std::vector<Volume>& files, const std::string& name) {
   return std::any_of(files.begin(), files.end(), [&](const Volume& file) { return file.name == name; });
 }
 
+constexpr std::size_t kMostNamed = 20, kMostKept = 10'000;  // files that a message names, and that are sorted for it
+
+// By its ending, part of a bundle; not what macOS writes beside one.
+bool looks_carried(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  const std::string_view suffix = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot);
+  return !is_left_by_system(name) &&
+         (suffix == kChunksSuffix || suffix.starts_with(".vol") || suffix.starts_with(".rec"));
+}
+
+bool is_carried(const std::string& name, const Manifest& manifest) {
+  return name == manifest.stem() + std::string(kChunksSuffix) || is_among(manifest.payload.volumes, name) ||
+         (manifest.payload.recovery &&
+          (name == manifest.stem() + std::string(kRecoverySuffix) || is_among(manifest.payload.recovery->files, name)));
+}
+
+std::string told(const std::string& name, const Manifest& manifest) {
+  const std::optional<std::string> original = original_name(name);
+  const bool copy = original && is_carried(*original, manifest);
+  return SafePath::printable(name) + (copy ? " (a second copy of " + *original + ")" : "");
+}
+
 // A volume that a disc has renamed looks like a file of nobody's.
 void refuse_renamed_files(const std::filesystem::path& folder, const Manifest& manifest) {
   std::vector<Volume> files = manifest.payload.volumes;
@@ -92,24 +116,26 @@ std::vector<Digest> read_recovery_list(const std::filesystem::path& path, const 
 }
 
 void refuse_extra_files(const std::filesystem::path& folder, const Manifest& manifest) {
-  for (const std::filesystem::directory_entry& file : std::filesystem::directory_iterator(folder)) {
-    const std::string name = file.path().filename().string();
-    const std::size_t dot = name.rfind('.');
-    const std::string_view suffix = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot);
-    if (suffix != kChunksSuffix && !suffix.starts_with(".vol") && !suffix.starts_with(".rec")) continue;
-    const bool expected =
-        name == manifest.stem() + std::string(kChunksSuffix) || is_among(manifest.payload.volumes, name) ||
-        (manifest.payload.recovery &&
-         (name == manifest.stem() + std::string(kRecoverySuffix) || is_among(manifest.payload.recovery->files, name)));
-    if (expected) continue;
-    refuse_renamed_files(folder, manifest);
-    throw Error(ErrorCode::Conflict,
-                {.what = "the folder holds a file that the bundle does not have",
-                 .where = file.path().string(),
-                 .expected = std::to_string(manifest.payload.volumes.size()) + " volume(s) of " + manifest.stem(),
-                 .got = SafePath::printable(name),
-                 .next = "move it away; bundles are kept one to a folder"});
-  }
+  std::vector<std::string> extra;
+  std::size_t count = 0;  // of a stranger's medium, which may hold millions
+  for (const std::filesystem::directory_entry& file : std::filesystem::directory_iterator(folder))
+    if (const std::string name = file.path().filename().string(); looks_carried(name) && !is_carried(name, manifest))
+      if (++count <= kMostKept) extra.push_back(name);
+  if (extra.empty()) return;
+  refuse_renamed_files(folder, manifest);
+  std::sort(extra.begin(), extra.end());
+  std::string got;
+  for (std::size_t i = 0; i < std::min(extra.size(), kMostNamed); ++i)
+    got += (i == 0 ? "" : ", ") + told(extra[i], manifest);
+  if (count > kMostNamed) got += ", and " + std::to_string(count - kMostNamed) + " more";
+  const bool one = count == 1;
+  throw Error(ErrorCode::Conflict,
+              {.what = one ? "the folder holds a file that the bundle does not have"
+                           : "the folder holds " + std::to_string(count) + " files that the bundle does not have",
+               .where = one ? (folder / extra[0]).string() : folder.string(),
+               .expected = std::to_string(manifest.payload.volumes.size()) + " volume(s) of " + manifest.stem(),
+               .got = got,
+               .next = std::string(one ? "move it away" : "move them away") + "; bundles are kept one to a folder"});
 }
 
 void check_companions(const std::filesystem::path& folder, const Manifest& manifest) {

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "bundle/payload/left_by_systems.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 
 namespace sealift::bundle {
@@ -56,6 +57,11 @@ bool is_short_form(const std::string& own, const std::string& name) {
   return !begin.empty() && letters_of(std::string_view(name).substr(0, long_dot)).starts_with(begin);
 }
 
+// A line to paste holds it in quotation marks.
+bool is_copy_of(const std::string& own, const std::string& name) {
+  return own.find('\'') == own.npos && SafePath::printable(own) == own && original_name(own) == name;
+}
+
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -76,12 +82,15 @@ bool is_archive(const fs::path& file) {
 
 bool has_seal(const fs::path& folder) {
   const std::vector<fs::path> there = entries_of(folder);
-  return std::any_of(there.begin(), there.end(), [](const fs::path& file) { return file.extension() == ".seal"; });
+  return std::any_of(there.begin(), there.end(), [](const fs::path& file) {
+    return file.extension() == ".seal" && !is_left_by_system(file.filename().string());
+  });
 }
 
 // A seal under a changed name.
 std::optional<ChangedName> changed_seal(const fs::path& file) {
   const std::string its = plain(file.filename().string());
+  if (is_left_by_system(its)) return std::nullopt;
   const bool cut = its.ends_with(".sea");
   if (!cut && !its.ends_with(".seal")) return std::nullopt;
   return ChangedName{name_of(file) + (cut ? ": the names are cut to eight letters and three here"
@@ -107,8 +116,12 @@ std::optional<ChangedName> instead_of_file(const fs::path& file) {
 std::optional<ChangedName> changed_name(const fs::path& folder, const std::string& name) {
   const std::string wanted = lower(name);
   for (const fs::path& file : entries_of(folder)) {
+    if (is_left_by_system(file.filename().string())) continue;
     const std::string own = file.filename().string(), its = plain(own);
     const bool same = its == wanted;
+    if (is_copy_of(own, name))
+      return ChangedName{own + ", which is the name of a second copy",
+                         "give it its name back: mv '" + own + "' '" + name + "'"};
     if (own == name || (!same && !is_short_form(its, wanted))) continue;
     const std::string shown = SafePath::printable(own);
     return ChangedName{shown + (same ? ", which is this name in another case, or with what discs add to it"

@@ -357,15 +357,42 @@ kept() { awk 'FNR == NR { if ($1 == "revoked" || $1 == "bundle") after[$1, $2]; 
 # --- 5. The seal: found, copied once, and from there on only the copy is read.
 # What media and copies make of names; only for messages.
 plain_name() { printf '%s' "${1##*/}" | tr A-Z a-z | sed 's/;[0-9]*$//'; }
-instead_of() {  # FILE -> one beside it whose name was this one
+# "env-1.chu", "env-20~1.chu": WANTED, cut to eight letters and three. Both are plain.
+is_cut() {  # OWN WANTED
+  begin=${1%.*}
+  [ "$begin" != "$1" ] && [ ${#begin} -le 8 ] && [ "${1##*.}" = "$(printf %.3s "${2##*.}")" ] || return 1
+  case $1 in *[!a-z0-9._~-]*) return 1 ;; esac
+  case $begin in *~* | ????????) ;; *) [ "$begin" = "${2%.*}" ]; return ;; esac
+  begin=$(printf '%s' "${begin%%~*}" | tr -cd a-z0-9)
+  case $begin in '') return 1 ;; esac
+  case $(printf '%s' "${2%.*}" | tr -cd a-z0-9) in "$begin"*) ;; *) return 1 ;; esac
+}
+# "env-1 (1).chunks", "env-1 - Copy.chunks", "env-1 copy 2.chunks": what is left without the mark of a second copy.
+original_of() {
+  printf '%s' "$1" | sed -n -e 's/ - .*\(\.[^.]*\)$/\1/p;t' -e 's/ \{0,1\}([0-9][0-9]*)\(\.[^.]*\)$/\1/p;t' \
+    -e 's/ copy\( [0-9][0-9]*\)\{0,1\}\(\.[^.]*\)$/\2/p'
+}
+changed_from() {  # OWN WANTED -> what has become of it, or nothing
+  own_plain=$(plain_name "$1") wanted_plain=$(plain_name "$2")
+  if [ "$own_plain" = "$wanted_plain" ]; then
+    printf '%s' 'which is this name in another case, or with what discs add'
+  elif is_cut "$own_plain" "$wanted_plain"; then
+    printf '%s' 'which may be this name, cut to eight letters and three'
+  elif [ "$(original_of "$1")" = "$2" ]; then
+    printf '%s' 'which is the name of a second copy'
+  fi
+}
+instead_of() {  # FILE -> one beside it whose name was this one, and what has become of it
   for other in "${1%/*}"/*; do
-    [ "$other" = "$1" ] || [ "$(plain_name "$other")" != "$(plain_name "$1")" ] || { printf '%s' "${other##*/}"; return; }
+    [ "$other" != "$1" ] || continue
+    became=$(changed_from "${other##*/}" "${1##*/}")
+    [ -z "$became" ] || { printf '%s, %s' "${other##*/}" "$became"; return; }
   done
 }
 plain_file() {  # FILE WHAT; a link, pipe or folder is refused before it is opened
   if [ ! -e "$1" ] && [ ! -L "$1" ]; then
     got=$(instead_of "$1")
-    [ -z "$got" ] || fail 7 "$2 is missing" "$1" '' "$got, which is this name in another case, or with what discs add" "$names"
+    [ -z "$got" ] || fail 7 "$2 is missing" "$1" '' "$got" "$names"
     fail 7 "$2 is missing" "$1" '' '' "copy it into the bundle's folder"
   fi
   if [ -L "$1" ] || [ ! -f "$1" ]; then fail 4 'this is not a plain file' "$1" 'a regular file'; fi
@@ -377,8 +404,10 @@ plain_file() {  # FILE WHAT; a link, pipe or folder is refused before it is open
 if [ ! -d "$folder" ] || [ ! -r "$folder" ] || [ ! -x "$folder" ]; then fail 3 'this folder cannot be opened' "$folder"; fi
 seal=''
 for file in "$folder"/*.seal "$folder"/.*.seal; do
+  case ${file##*/} in ._*) continue ;; esac  # macOS writes these
   [ -e "$file" ] || [ -L "$file" ] || continue
-  [ -z "$seal" ] || fail 10 'the folder holds more than one seal' "$folder" '' '' 'keep bundles one to a folder'
+  [ -z "$seal" ] || fail 10 'the folder holds more than one seal' "$folder" '' "${seal##*/} and ${file##*/}" \
+    'keep bundles one to a folder; a name with (1) or - Copy is that of a second copy, to be moved away'
   seal=$file
 done
 if [ -z "$seal" ]; then
@@ -663,20 +692,34 @@ fi
 [ "${seal##*/}" = "$stem.seal" ] || fail 10 'the seal is not named as the bundle it seals' "$seal" "$stem.seal"
 is_volume() { case $1 in *[!A-Za-z0-9._-]*) return 1 ;; esac; grep '^volume ' "$t/facts" | grep -Fq "volume $1 "; }
 is_helper() { case $1 in *[!A-Za-z0-9._-]*) return 1 ;; esac; grep -Fq "recovery $1 " "$t/helpers"; }
+: > "$t/extra"
 for file in "$folder"/* "$folder"/.*; do
   own=${file##*/}
-  case $own in *.vol* | *.chunks | *.rec*) ;; *) continue ;; esac
+  case $own in ._*) continue ;; *.vol* | *.chunks | *.rec*) ;; *) continue ;; esac
   case ${own##*.} in vol* | chunks | rec*) ;; *) continue ;; esac
   [ -e "$file" ] || [ -L "$file" ] || continue  # the pattern itself
   [ "$own" != "$stem.chunks" ] || continue
   is_volume "$own" && continue
   [ -n "$groups" ] && { [ "$own" = "$stem.recovery" ] || is_helper "$own"; } && continue
   cat "$t/facts" "$t/helpers" | sed -n -e 's/^volume \([^ ]*\) .*/\1/p' -e 's/^recovery \([^ ]*\) .*/\1/p' > "$t/own"
+  echo "$stem.chunks" >> "$t/own"
+  copy=''
   while read -r wanted; do
-    [ -e "$folder/$wanted" ] || [ "$(plain_name "$wanted")" != "$(plain_name "$own")" ] || plain_file "$folder/$wanted" 'a volume'
+    if [ -e "$folder/$wanted" ]; then
+      [ "$(original_of "$own")" != "$wanted" ] || copy=" (a second copy of $wanted)"
+    elif [ -n "$(changed_from "$own" "$wanted")" ]; then
+      plain_file "$folder/$wanted" 'a volume'
+    fi
   done < "$t/own"
-  fail 10 'the folder holds a file that the bundle does not have' "$file" '' '' 'move it away; keep bundles one to a folder'
+  printf '%s' "$own$copy" | tr -c ' -~' '?' >> "$t/extra"
+  echo >> "$t/extra"
 done
+if [ -s "$t/extra" ]; then
+  [ "$(wc -l < "$t/extra")" -le 20 ] || { sed 20q "$t/extra"; echo 'and more'; } > "$t/told"
+  [ "$(wc -l < "$t/extra")" -le 20 ] || mv "$t/told" "$t/extra"
+  fail 10 'the folder holds files that the bundle does not have' "$folder" '' \
+    "$(sed -e ':a' -e '$!N' -e 's/\n/, /' -e ta "$t/extra")" 'move them away; keep bundles one to a folder'
+fi
 digest() { if [ "$algorithm" = sm3 ]; then openssl dgst -r -sm3; else sha256sum; fi | sed 's/ .*//'; }
 printf '' | digest 2> /dev/null | grep -Eqx "$hex" || fail 11 'this openssl does not have the digest of the chunks' '' "$algorithm"
 list=$folder/$stem.chunks

@@ -106,6 +106,37 @@ renamed '/chunks$/y/abcdefghijklmnopqrstuvwxyz/ABCDEFGHIJKLMNOPQRSTUVWXYZ/'
 changed 'the chunk list in upper case' "$work/changed" '.CHUNKS, which is this name in another case'
 renamed '/vol001$/s/$/;1/'
 changed 'a volume with ;1' "$work/changed" '.vol001;1, which is this name in another case'
+for short in 'tiny-7.vol' 'tiny-7~1.vol' 'TINY-7~1.VOL'; do
+  renamed "s/^tiny-7.vol001$/$short/"
+  changed "a volume as $short" "$work/changed" "$short, which may be this name, cut to eight letters and three"
+done
+renamed 's/^tiny-7.chunks$/tiny-7.chu/'
+changed 'a chunk list in 8.3' "$work/changed" 'tiny-7.chu, which may be this name, cut to eight'
+for copy in 'tiny-7 (1).vol001' 'tiny-7(2).vol001' 'tiny-7 - Copy.vol001' 'tiny-7 copy 2.vol001'; do
+  renamed "s/^tiny-7.vol001$/$copy/"
+  changed "a volume as $copy" "$work/changed" "$copy, which is the name of a second copy"
+done
+
+# What systems leave on a medium is passed over; second copies are named, all in one message.
+renamed ''
+for file in "$work/changed"/*; do echo mac > "$work/changed/._${file##*/}"; done
+touch "$work/changed/.DS_Store" "$work/changed/Thumbs.db" "$work/changed/desktop.ini"
+"$install" verify "$work/changed" --fingerprint "$(fingerprint good)" > /dev/null || complain 'files of systems trouble sealift-install'
+"$shell" "$audit" "$(fingerprint good)" "$work/changed" > /dev/null 2>&1 || complain 'files of systems trouble audit.sh'
+beside() {  # CODE WORDS...
+  local code=$1 installer audited
+  "$install" verify "$work/changed" --fingerprint "$(fingerprint good)" > "$work/changed.install" 2>&1; installer=$?
+  TMPDIR=$work/tmp "$shell" "$audit" "$(fingerprint good)" "$work/changed" > "$work/changed.audit" 2>&1; audited=$?
+  [ "$installer $audited" = "$code $code" ] || complain "copies: sealift-install $installer, audit.sh $audited, not $code"
+  for words in "${@:2}"; do
+    grep -Fq -- "$words" "$work/changed.install" && grep -Fq -- "$words" "$work/changed.audit" || { complain "copies: $words"; cat "$work"/changed.*; }
+  done
+}
+touch "$work/changed/tiny-7 (1).vol001" "$work/changed/tiny-7 - Copy.chunks" "$work/changed/other-1.vol001"
+beside 10 'tiny-7 (1).vol001 (a second copy of tiny-7.vol001)' 'tiny-7 - Copy.chunks (a second copy of tiny-7.chunks)' \
+  'other-1.vol001, ' 'move them away'
+cp "$work/changed/tiny-7.seal" "$work/changed/tiny-7 (1).seal"
+beside 10 'more than one seal' 'tiny-7 (1).seal' 'second copy'
 mkdir -p "$work/outer"; cp -r "$work/bundles/good" "$work/outer/inner"
 changed 'an outer folder' "$work/outer" "name that folder: $work/outer/inner"
 rm -rf "$work/outer"; mkdir "$work/outer"; echo > "$work/outer/good-1.zip"

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "bundle/core/json.hpp"
+#include "bundle/payload/left_by_systems.hpp"
 #include "tests/support/bit_step.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
@@ -92,6 +93,32 @@ TEST_CASE("a bundle is found by its folder or by its seal, and two seals in one 
   CHECK_REFUSED(open(made.folder), Conflict, "more than one seal");
 }
 
+TEST_CASE("what systems leave beside a bundle is passed over, and second copies are named, all in one message") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(dir / "b");
+  for (const char* name :
+       {"._tiny-1.seal", "._tiny-1.chunks", "._tiny-1.vol001", ".DS_Store", "Thumbs.db", "desktop.ini"})
+    write_file(made.folder / name, "x");
+  verify(open(made.folder), made.trusted, kNow);
+  for (const char* name : {"tiny-1 (1).vol001", "tiny-1 - Copy.chunks", "other-1.vol001"})
+    write_file(made.folder / name, "x");
+  for (const char* words : {"3 files", "tiny-1 (1).vol001 (a second copy of tiny-1.vol001)", "other-1.vol001, ",
+                            "tiny-1 - Copy.chunks (a second copy of tiny-1.chunks)"})
+    CHECK_REFUSED(verify(open(made.folder), made.trusted, kNow), Conflict, words);
+  write_file(made.folder / "tiny-1(2).seal", "x");
+  CHECK_REFUSED(open(made.folder), Conflict, "move tiny-1(2).seal away");
+  std::filesystem::rename(made.folder, dir / "outer");
+  CHECK_REFUSED(open(dir.path()), Missing, "name that folder");
+}
+
+TEST_CASE("the name of a second copy is told from others") {
+  for (const char* name : {"a-1 (1).vol001", "a-1(12).vol001", "a-1 - Copy.vol001", "a-1 - Copy (2).vol001",
+                           "a-1 copy.vol001", "a-1 copy 2.vol001", "a-1 - \xe5\x89\xaf\xe6\x9c\xac.vol001"})
+    CHECK_MESSAGE(original_name(name) == "a-1.vol001", name);
+  for (const char* name : {"a-1.vol001", "a-1 ().vol001", "(1).vol001", "a-1 (x).vol001", "a-1 copying.vol001", "a"})
+    CHECK_MESSAGE(!original_name(name), name);
+}
+
 TEST_CASE("a file of a bundle that a disc has renamed is missing, and the message has both names and the way back") {
   for (const auto& row : std::map<std::string, std::string>{{"TINY-1.CHUNKS", "in another case"},
                                                             {"tiny-1.chunks;1", "in another case"},
@@ -112,7 +139,7 @@ TEST_CASE("a file of a bundle that a disc has renamed is missing, and the messag
     const Error error = refusal([&] { verify(open(made.seal()), made.trusted, kNow); });
     CHECK(std::string(error.what()).find("TIN~1") == std::string::npos);
   }
-  for (const std::string now : {"TINY-1.VOL001", "tiny-1.vol001;1", "TINY-1.VOL"}) {
+  for (const std::string now : {"TINY-1.VOL001", "tiny-1.vol001;1", "TINY-1.VOL", "tiny-1 (1).vol001"}) {
     const TempDir dir;
     const MadeBundle made = make_bundle(dir / "b");
     std::filesystem::rename(made.volume(0), made.folder / now);
