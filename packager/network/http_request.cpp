@@ -165,8 +165,9 @@ HttpResponse run_once(const HttpRequest& request, const std::optional<HttpLogin>
   response.is_missing = result == CURLE_HTTP_RETURNED_ERROR && (status == 403 || status == 404);
   response.needs_login = result == CURLE_HTTP_RETURNED_ERROR && (status == 401 || status == 403);
   if (response.needs_login)
-    response.failure =
-        status == 401 ? "the server asks for a login (401)" : "the server refuses this login, or wants one (403)";
+    response.failure = status == 401
+                           ? "the server asks for a login (401)"
+                           : "the server wants a login, refuses the one it was given, or does not have this (403)";
   response.is_limited = result == CURLE_HTTP_RETURNED_ERROR && status == 429;
   if (response.is_limited) response.failure = "the server limits how often it is asked (429)";
   curl_off_t wait = 0;

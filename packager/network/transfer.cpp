@@ -100,7 +100,8 @@ void Transfer::fail(const std::string& reason) const {
       {.what = "a download failed: " + download_.name,
        .where = shown_url(download_.url),
        .got = reason,
-       .next = needs_login_  ? options_.logins.remedy(download_.url) + "; then run the same command again"
+       .next = needs_login_ ? options_.logins.remedy(download_.url) +
+                                  "; then run the same command again; or lock again, if it is gone"
                : is_limited_ ? kLimitRemedy
                              : "check network, proxy (https_proxy) and certificates (SSL_CERT_FILE), then run the same "
                                "command again; what has arrived is kept"});

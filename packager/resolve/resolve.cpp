@@ -85,12 +85,13 @@ std::map<std::string, std::string> variables_for(const Job& job, const GitLogins
       said.find("Building source distributions is disabled") != said.npos || said.find(kRunsNothing) != said.npos;
   if (stopped && named_unbuildable(said).empty()) refuse_nameless(said);
   const UvRefusal refusal = refusal_of(said);
+  const std::string login = closed.empty() ? "" : logins.remedy(closed);
   throw Error(refusal.code, {.what = refusal.what,
                              .where = job.file.string(),
                              .expected = fmt::format("one set of packages for CPython {} on {}, glibc {}", job.python,
                                                      job.target.arch, job.target.glibc.text()),
                              .got = said,
-                             .next = closed.empty() ? refusal.next : logins.remedy(closed)});
+                             .next = login.empty() || refusal.or_login ? refusal.next + login : login});
 }
 
 // Where uv writes its answer: in its final folder, since uv makes the paths in it relative to that; under a temporary

@@ -16,6 +16,7 @@ using bundle::ErrorCode;
 
 constexpr const char* kUnreached = "uv could not ask for the packages";
 constexpr const char* kClosed = "a server of packages wants a login, or does not accept the one it was given";
+constexpr const char* kForbidden = "an index answers 403: it does not have a package, or it wants a login";
 constexpr const char* kUnparsed = "uv does not understand a requirement";
 constexpr const char* kNowhere = "a required package is in none of the indexes";
 constexpr const char* kNotThere = "a required file or folder is not there";
@@ -45,13 +46,21 @@ struct Row {
   const char* next;
 };
 
-constexpr std::string_view kNoLogin = "401 Unauthorized", kRefusedLogin = "403 Forbidden";
+// Object stores say 403 of each name that is not there. uv asks no other index then: one that wants a login may have
+// the name, and whoever can publish it on the next one would be packed in its place.
+constexpr const char* kMendForbidden =
+    "if the package is not there (object stores answer so), let the next index answer, in the job file:\n            "
+    "[python]\n            index_strategy = \"unsafe-first-match\"\n            if it is there, ";
+
+constexpr std::string_view kNoLogin = "401 Unauthorized", kRefusedLogin = "403 Forbidden",
+                           kRefusedIndex = "returned a 403 Forbidden error";
 
 constexpr std::array kRows = {
     Row{"memory allocation of", ErrorCode::Io, kNoMemory, kMendMemory},
     Row{"429 Too Many Requests", ErrorCode::Network, "a server of packages limits how often it is asked (429)",
         "wait until it answers again, then run this again, with UV_CONCURRENT_DOWNLOADS=1 to ask more slowly; a mirror "
         "nearby has no such limit"},
+    Row{kRefusedIndex, ErrorCode::Network, kForbidden, kMendForbidden},
     Row{kNoLogin, ErrorCode::Network, kClosed, kMendLogin},
     Row{kRefusedLogin, ErrorCode::Network, kClosed, kMendLogin},
     Row{"Failed to fetch", ErrorCode::Network, kUnreached, kMendNetwork},
@@ -113,7 +122,7 @@ UvRefusal refusal_of(std::string_view said) {
     return {ErrorCode::Usage, "a package requires another one by its address, which the job does not name",
             "if it may come from there, say so in the job file:\n            [python]\n            constraints = [" +
                 toml_quoted(address) + "]"};
-  if (row != kRows.end()) return {row->code, row->what, row->next};
+  if (row != kRows.end()) return {row->code, row->what, row->next, row->what == kForbidden};
   return {ErrorCode::Io, "uv could not resolve the requirements", "uv's own words above say why"};
 }
 

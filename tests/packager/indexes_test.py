@@ -11,6 +11,7 @@ import http.server
 import io
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -228,6 +229,22 @@ def main(work):
     for wanted in ("demo", "src"):
         both("gzip", wanted)
     print("an MD5 alone, no hash, no ranges and files that are compressed on their way are taken")
+
+    begin("forbidden")  # 403 for each name that an object store does not have
+    other = f'indexes = [{{ url = "{url}/other" }}]\n'
+    job("demo", other)
+    refused = lock()
+    check(refused.returncode == 12 and "answers 403: it does not have a package, or it wants a login" in refused.stderr, refused)
+    check("write \"machine 127.0.0.1 login" in refused.stderr and "proxy" not in refused.stderr, refused)
+    pasted = re.search(r'^ +(index_strategy = ".*")$', refused.stderr, re.M)
+    check(pasted, refused)
+    job("demo", other + pasted[1] + "\n")
+    locked = lock()
+    check(locked.returncode == 0 and "dependency confusion" in locked.stderr, locked)
+    job("nothing", other + pasted[1] + "\n")
+    refused = lock()
+    check(refused.returncode == 7 and "none of the indexes" in refused.stderr, refused)
+    print("403 of an index is told as two things; the line that is printed takes the name from the next index")
 
     both("limit", "demo")
     locked, created = both("limit-files", "demo")

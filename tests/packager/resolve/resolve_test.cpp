@@ -450,6 +450,18 @@ TEST_CASE("a server that wants a login is told from one that is not reached, and
   CHECK(closed_server("error: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: tcp connect error").empty());
 }
 
+TEST_CASE("403 of an index is told as what is not there or wants a login; of a file, as a login") {
+  const UvRefusal index = refusal_of(
+      "error: No solution found when resolving dependencies\n\nhint: An index (https://h.invalid/simple) returned a "
+      "403 Forbidden error. Check that the index URL is correct and the credentials are valid.");
+  CHECK(index.or_login);
+  CHECK(index.next.find("index_strategy = \"unsafe-first-match\"") != std::string::npos);
+  CHECK(index.next.find("network") == std::string::npos);
+  CHECK_FALSE(refusal_of("error: Failed to fetch: `https://h.invalid/a.whl`\n  cause: HTTP status client error (403 "
+                         "Forbidden) for url (https://h.invalid/a.whl)")
+                  .or_login);
+}
+
 TEST_CASE("an address that a package names is told with the constraint that allows it") {
   const UvRefusal refused = refusal_of(  // as uv 0.13 says it
       "error: Failed to resolve dependencies for package `urldep==1.0`\n  cause: Package `other` was included as a URL "
