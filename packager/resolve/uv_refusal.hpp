@@ -17,9 +17,9 @@ struct UvRefusal {
   bool or_login = false;  // `next` ends before what a login for closed_server would take
 };
 
-// Network where a server was not reached, wants a login or answers 403, Usage for a requirement that does not parse, Missing for a
-// package that no index has, Platform for packages that are not for this Python, Conflict for requirements that exclude
-// each other, Io for anything else.
+// Network where a server was not reached, wants a login or answers 403, Usage for a requirement that does not parse,
+// Missing for a package that no index has, Platform for packages that are not for this Python, Conflict for
+// requirements that exclude each other, Io for anything else.
 UvRefusal refusal_of(std::string_view said);
 
 // The address that wants a login according to uv's words; empty when there is none.
