@@ -40,8 +40,11 @@
 
 // launch: how ranks find each other
 #include <sealift/train/launch/launch_variables.hpp>      // one launcher's variables, read with checks
+#include <sealift/train/launch/foreign_launchers.hpp>     // launchers that are refused by name
 #include <sealift/train/launch/launch.hpp>                // environment -> place in the world, for every known launcher
 #include <sealift/train/launch/address.hpp>               // the address from which another host is reached
+#include <sealift/train/launch/control_groups.hpp>        // the control groups of this process
+#include <sealift/train/launch/host_share.hpp>            // what of its host it may use
 #include <sealift/train/launch/rendezvous.hpp>            // place in the world -> a store where all ranks have met
 
 // flat: parameters and gradients as one buffer

@@ -42,6 +42,8 @@ expect 'mpirun' '3/4 local 1/2 node 1/2 at a:5' "$(ranks OMPI_COMM_WORLD_RANK=3 
 second=$'2/4 local 0/2 node 1/2 at a:5\n3/4 local 1/2 node 1/2 at a:5'
 expect 'Kubernetes' "$second" "$(ranks PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=2 PET_MASTER_ADDR=a \
   PET_MASTER_PORT=5)"
+expect 'IPv6 in brackets' '3/4 local 1/2 node 1/2 at fd94::1:5' "$(ranks WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 RANK=3 \
+  LOCAL_RANK=1 MASTER_ADDR=[fd94::1] MASTER_PORT=5)"
 expect 'PAI-DLC' "$second" "$(ranks RANK=1 WORLD_SIZE=2 NPROC_PER_NODE=2 MASTER_ADDR=a MASTER_PORT=5)"
 expect 'ms-swift' "$second" "$(ranks NNODES=2 NODE_RANK=1 NPROC_PER_NODE=2 MASTER_ADDR=a MASTER_PORT=5)"
 
@@ -66,6 +68,8 @@ refused() {  # WORDS VARIABLES... -- ARGUMENTS...
   [ ! -s "$work/out" ] || complain "started although $words"
 }
 refused 'MASTER_ADDR is not set' RANK=1 WORLD_SIZE=2 -- echo started
+refused 'flux run started this process as one of several' FLUX_TASK_RANK=0 FLUX_JOB_SIZE=2 -- --nproc 2 echo started
+refused "'master'" $torchrun_4 MASTER_PORT=tcp://10.0.0.1:29500 RANK=3 LOCAL_RANK=1 -- echo started
 refused '2 ranks on this host; leave --nproc out' $torchrun_4 RANK=3 LOCAL_RANK=1 -- --nproc 4 echo started
 refused "--nproc is 'x'" A=1 -- --nproc x echo started
 refused '--nproc is' A=1 -- --nproc

@@ -59,8 +59,11 @@
 #include <sealift/train/flat/buffer_pool.hpp>
 #include <sealift/train/flat/flat_layout.hpp>
 #include <sealift/train/launch/rendezvous.hpp>
+#include <sealift/train/launch/host_share.hpp>
+#include <sealift/train/launch/control_groups.hpp>
 #include <sealift/train/launch/address.hpp>
 #include <sealift/train/launch/launch.hpp>
+#include <sealift/train/launch/foreign_launchers.hpp>
 #include <sealift/train/launch/launch_variables.hpp>
 #include <sealift/train/comm/broadcast.hpp>
 #include <sealift/train/comm/groups.hpp>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sealift-train on two hosts (network namespaces), started by the real launchers; each must compute what one process does.
-# usage: multi_host_test.sh SEALIFT_TRAIN TORCHRUN LAUNCHER     LAUNCHER: variables, torchrun, mpirun or srun
+# usage: multi_host_test.sh SEALIFT_TRAIN TORCHRUN LAUNCHER     LAUNCHER: variables, addresses, torchrun, mpirun or srun
 set -eu
 support=$(dirname "$(readlink -f "$0")")/../support
 . "$support/hosts.sh"
@@ -69,6 +69,62 @@ variables)
   [ $got = 1 ] || fail "host2 exited with $got after its cable was pulled"
   [ $(($(date +%s) - start)) -le 20 ] || fail "noticing took $(($(date +%s) - start)) s"
   says host1.txt "in step"
+  ;;
+addresses)
+  # refuses SECONDS TEXT COMMAND...: both hosts end within so long, and both say TEXT
+  refuses() {
+    limit=$1 text=$2
+    shift 2
+    start=$(date +%s)
+    on host1 env NODE_RANK=0 "$@" >host1.txt 2>&1 &
+    first=$!
+    got=0
+    on host2 env NODE_RANK=1 "$@" >host2.txt 2>&1 || got=$?
+    [ $got != 0 ] || fail "host2 did not refuse"
+    ! wait $first || fail "host1 did not refuse"
+    [ $(($(date +%s) - start)) -le "$limit" ] || fail "it took $(($(date +%s) - start)) s to say '$text'"
+    says host1.txt "$text"
+    says host2.txt "$text"
+  }
+  echo "each host's own name leads to 127.0.1.1, as Debian's installer writes it"
+  for number in 1 2; do
+    other=$((3 - number))
+    # Above 127.: of two addresses Gloo has the lower one listen, so a loopback beside 10.77.0.1 works by luck.
+    on host$number ip address add 192.168.77.$number/24 dev cable$number
+    printf '127.0.0.1 localhost\n127.0.1.1 host%s\n192.168.77.%s host%s\n' $number $other $other >names$number
+    on host$number mount --bind "$work/names$number" /etc/hosts
+  done
+  both env NNODES=2 NPROC_PER_NODE=2 MASTER_ADDR=host1 "$train" run --parallel-method fsdp --out named
+  says host1.txt "store at host1:29500"
+  agrees named
+  both sh -c 'RANK=$NODE_RANK exec env -u NODE_RANK WORLD_SIZE=2 MASTER_ADDR=host1 MASTER_PORT=4010 "$@"' sh \
+    "$train" run --parallel-method ddp --out own
+  agrees own
+  echo "an IPv6 address, in brackets as people write it"
+  on host1 ip -6 address add fd94::1/64 dev cable1 nodad
+  on host2 ip -6 address add fd94::2/64 dev cable2 nodad
+  both env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR='[fd94::1]' "$train" run --parallel-method ddp --out six
+  says host1.txt "store at fd94::1:29500"
+  agrees six
+  echo "the same network of its own on each host, as docker0 is, and a loopback that is asked for"
+  for host in host1 host2; do
+    on $host ip link add docker0 type veth peer name inside
+    on $host ip address add 172.17.0.1/16 dev docker0
+    on $host ip link set docker0 up
+    on $host ip link set inside up
+  done
+  refuses 20 "are on different hosts and offer the others one address, 172.17.0.1, of GLOO_SOCKET_IFNAME 'docker0'" \
+    env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 GLOO_SOCKET_IFNAME=docker0 "$train" run --parallel-method ddp
+  refuses 20 "listens on the loopback, as GLOO_SOCKET_IFNAME says" \
+    env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 GLOO_SOCKET_IFNAME=lo "$train" run --parallel-method ddp
+  echo "NCCL's form of interfaces, and a port that Kubernetes made"
+  refuses 20 "GLOO_SOCKET_IFNAME is '^docker0,lo'; expected names of interfaces" \
+    env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 GLOO_SOCKET_IFNAME=^docker0,lo "$train" run
+  refuses 20 "which Kubernetes sets in each pod beside a service of that name ('master')" \
+    env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 MASTER_PORT=tcp://10.0.0.1:29500 "$train" run
+  echo "tasks of a launcher that is not known do not train alone"
+  refuses 20 "so flux run started this process as one of several" \
+    sh -c 'exec env -u NODE_RANK FLUX_TASK_RANK=$NODE_RANK FLUX_JOB_SIZE=2 "$@"' sh "$train" run
   ;;
 torchrun)
   echo "torchrun on two hosts"

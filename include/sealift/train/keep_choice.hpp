@@ -23,7 +23,7 @@ struct KeepCost {
 /// begins, whole parameters and gradients lie beside shards and moments; shards of gradients come as whole ones go.
 KeepCost keep_cost(const std::vector<UnitPlan>& plans, std::int64_t shards);
 
-/// Bytes that are free on `device`; for the CPU, what the system and this process's control group leave. 0: unknown.
+/// Bytes that are free on `device`; for the CPU, see host::free_memory. 0: unknown.
 std::int64_t free_memory(at::Device device);
 
 /// What was chosen, for `Parallel`, and why, for a log.

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <sealift/train/keep_choice.hpp>
+#include <sealift/train/launch/host_share.hpp>
 
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <unistd.h>
-#include <fstream>
 
 namespace sealift::train {
 
@@ -52,19 +52,7 @@ SEALIFT_BODY std::int64_t free_memory(at::Device device) {
     auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
     return allocator ? static_cast<std::int64_t>(allocator->getMemoryInfo(device.index()).first) : 0;
   }
-  std::int64_t available = 0;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string line; std::getline(meminfo, line);) {
-    if (line.starts_with("MemAvailable:")) available = std::atoll(line.c_str() + 13) * 1024;
-  }
-  const auto number_in = [](const char* path) {  // "max" and a file that is not there are no limit
-    std::ifstream file(path);
-    std::int64_t number = -1;
-    file >> number;
-    return file ? number : -1;
-  };
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-  return limit >= 0 && used >= 0 ? std::min(available, std::max<std::int64_t>(0, limit - used)) : available;
+  return host::free_memory();
 }
 
 SEALIFT_BODY KeepChoice choose_keep_gathered(const Policy& policy, const KeepCost& cost, Collectives& world,

@@ -172,7 +172,98 @@ TEST_CASE("torchrun's store, attempt and Gloo's interface are read") {
   CHECK(parse(with(kTorchrun, "TORCHELASTIC_RESTART_COUNT", "2")).attempt == "2");
   CHECK(parse(without(kTorchrun, "LOCAL_RANK")).local_rank == 1);
   CHECK(parse(without(kTorchrun, "LOCAL_WORLD_SIZE")).local_world_size == 4);
-  CHECK(parse(with(kTorchrun, "GLOO_SOCKET_IFNAME", "eth1,eth2")).interface == "eth1");
+  CHECK(parse(with(kTorchrun, "GLOO_SOCKET_IFNAME", "eth1,eth2")).interface == "eth1,eth2");
+}
+
+TEST_CASE("an interface in NCCL's form is refused by name where ranks meet, and is nothing to a process alone") {
+  for (const char* text : {"^docker0", "^docker0,lo", "=eth0", "eth0,^lo", "eth0,", ",eth0"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(parse(with(kTorchrun, "GLOO_SOCKET_IFNAME", text)),
+                      doctest::Contains(c10::str("GLOO_SOCKET_IFNAME is '", text, "'; expected names").c_str()));
+    CHECK(parse({{"GLOO_SOCKET_IFNAME", text}}).interface.empty());
+  }
+  CHECK(parse(with(kTorchrun, "GLOO_SOCKET_IFNAME", "")).interface.empty());
+}
+
+TEST_CASE("an IPv6 address may stand in brackets, and what is more than an address is refused with its cause") {
+  CHECK(parse(with(kTorchrun, "MASTER_ADDR", "[fd94::1]")).master_addr == "fd94::1");
+  CHECK(parse(with(kTorchrun, "MASTER_ADDR", "fe80::1%eth0")).master_addr == "fe80::1%eth0");
+  CHECK(parse(with(without(kTorchrun, "LOCAL_RANK"), "MASTER_ADDR", "[::1]")).local_rank == 1);
+  CHECK(parse(with(kSrun, "MASTER_ADDR", "[fd94::1]")).master_addr == "fd94::1");
+  CHECK(parse(with(kOpenMpi, "MASTER_ADDR", "[fd94::1]")).master_addr == "fd94::1");
+  const Variables node = {{"NNODES", "2"}, {"NODE_RANK", "1"}};
+  CHECK(parse(with(node, "MASTER_ADDR", "[fd94::1]")).master_addr == "fd94::1");
+  struct Row {
+    const char *address, *says;
+  };
+  for (const Row& row : {Row{"10.0.0.1:29500", "with a port"}, Row{"[fd94::1]:29500", "with a port"},
+                         Row{"tcp://10.0.0.1:29500", "an address of a service"}, Row{"10.0.0.1/24", "not one address"},
+                         Row{"host1,host2", "not one address"}, Row{"host1 ", "not one address"},
+                         Row{"[host1]", "with brackets that hold no IPv6 address"},
+                         Row{"[fd94::1", "with brackets that hold no IPv6 address"}}) {
+    CAPTURE(row.address);
+    const auto says = c10::str("MASTER_ADDR is '", row.address, "', ", row.says);
+    CHECK_THROWS_WITH(parse(with(kTorchrun, "MASTER_ADDR", row.address)), doctest::Contains(says.c_str()));
+    CHECK_THROWS_WITH(parse(with(node, "MASTER_ADDR", row.address)), doctest::Contains(says.c_str()));
+  }
+  for (const char* any : {"0.0.0.0", "::", "[::]"}) {
+    CHECK_THROWS_WITH(parse(with(kTorchrun, "MASTER_ADDR", any)),
+                      doctest::Contains("which each host takes for itself"));
+    CHECK(parse(with(with(kTorchrun, "MASTER_ADDR", any), "LOCAL_WORLD_SIZE", "4")).world_size == 4);
+  }
+}
+
+TEST_CASE("a port that Kubernetes made of a service is named as that") {
+  const std::string link = "tcp://10.0.0.1:29500";
+  for (const auto& variables : {kTorchrun, kSrun + kMaster, kOpenMpi + kMaster}) {
+    CHECK_THROWS_WITH(
+        parse(with(variables, "MASTER_PORT", link)),
+        doctest::Contains("MASTER_PORT is 'tcp://10.0.0.1:29500', which Kubernetes sets in each pod beside "
+                          "a service of that name ('master')"));
+  }
+  const Variables pet = {{"PET_NNODES", "2"}, {"PET_NODE_RANK", "1"}, {"PET_MASTER_ADDR", "a"}};
+  CHECK_THROWS_WITH(parse(with(pet, "PET_MASTER_PORT", link)), doctest::Contains("('pet-master')"));
+}
+
+TEST_CASE("a task of a launcher whose variables are not read is refused by its name, unless it is the only one") {
+  struct Row {
+    const char* launcher;
+    Variables variables;
+    bool counts;  ///< it says how many tasks there are, in the second variable
+  };
+  const std::vector<Row> rows = {
+      {"flux run", {{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}}, true},
+      {"PALS", {{"PALS_RANKID", "0"}}, false},
+      {"ALPS", {{"ALPS_APP_PE", "3"}}, false},
+      {"jsrun", {{"JSM_NAMESPACE_RANK", "0"}, {"JSM_NAMESPACE_SIZE", "6"}}, true},
+      {"an indexed job of Kubernetes", {{"JOB_COMPLETION_INDEX", "0"}}, false},
+      {"LeaderWorkerSet", {{"LWS_WORKER_INDEX", "1"}, {"LWS_GROUP_SIZE", "4"}}, true},
+      {"ModelArts", {{"VC_TASK_INDEX", "1"}, {"VC_WORKER_NUM", "2"}}, true},
+      {"SageMaker", {{"SM_CURRENT_HOST", "algo-1"}, {"SM_HOSTS", R"(["algo-1","algo-2"])"}}, true},
+      {"AWS Batch", {{"AWS_BATCH_JOB_NODE_INDEX", "0"}, {"AWS_BATCH_JOB_NUM_NODES", "2"}}, true},
+      {"SkyPilot", {{"SKYPILOT_NODE_RANK", "0"}, {"SKYPILOT_NUM_NODES", "2"}}, true},
+      {"dstack", {{"DSTACK_NODE_RANK", "0"}, {"DSTACK_NODES_NUM", "2"}}, true},
+      {"HTCondor", {{"_CONDOR_PROCNO", "0"}, {"_CONDOR_NPROCS", "2"}}, true},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.launcher);
+    CHECK_THROWS_WITH(parse(row.variables), doctest::Contains(row.launcher));
+    CHECK_THROWS_WITH(parse(row.variables), doctest::Contains("give each its RANK, and all of them WORLD_SIZE"));
+    // NPROC_PER_NODE counts the ranks of this host alone.
+    CHECK_THROWS_WITH(parse(with(row.variables, "NPROC_PER_NODE", "4")), doctest::Contains(row.launcher));
+    CHECK(parse(row.variables + kTorchrun).world_size == 4);
+    CHECK(parse(row.variables + kSrun).world_size == 7);
+    if (!row.counts) continue;
+    for (auto variables : {row.variables}) {
+      for (auto& [name, value] : variables) {
+        if (name.find("SIZE") != name.npos || name.find("NUM") != name.npos || name.find("NPROCS") != name.npos)
+          value = "1";
+        if (name == "SM_HOSTS") value = R"(["algo-1"])";
+      }
+      CHECK(parse(variables).world_size == 1);
+    }
+  }
+  CHECK(parse({{"FLUX_TASK_RANK", ""}}).world_size == 1);
 }
 
 TEST_CASE("all ranks of a job find the same port, and another job or step another one") {
@@ -217,6 +308,7 @@ TEST_CASE("incomplete or impossible variables are refused by name and value") {
       {with(kTorchrun, "WORLD_SIZE", "99999999999999999999"), "WORLD_SIZE is '99999999999999999999'"},
       {with(kTorchrun, "LOCAL_RANK", "2"), "LOCAL_RANK is '2'; expected a whole number from 0 to 1"},
       {with(kTorchrun, "MASTER_PORT", "65536"), "MASTER_PORT is '65536'"},
+      {with(kTorchrun, "TORCHELASTIC_RESTART_COUNT", "x"), "TORCHELASTIC_RESTART_COUNT is 'x'"},
       {with(kTorchrun, "MASTER_PORT", "80 "), "MASTER_PORT is '80 '"},
       {{{"NNODES", "2"}}, "NNODES as for ms-swift was found, but NODE_RANK is not set; set NNODES, NODE_RANK"},
       {{{"NNODES", "2"}, {"NODE_RANK", "2"}}, "NODE_RANK is '2'; expected a whole number from 0 to 1"},

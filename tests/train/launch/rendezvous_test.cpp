@@ -107,6 +107,9 @@ TEST_CASE("the address to listen on is the one from which the master is reached,
   CHECK_THROWS_WITH(local_address_towards("no.such.host.invalid", 29500), doctest::Contains("'no.such.host.invalid'"));
   CHECK(address_of_interface("lo") == "127.0.0.1");
   CHECK_THROWS_WITH(address_of_interface("nic7"), doctest::Contains("GLOO_SOCKET_IFNAME is 'nic7'"));
+  CHECK_THROWS_WITH(address_of_interface("nic7"), doctest::Contains("lo 127.0.0.1"));
+  CHECK(address_of_interfaces("lo,lo") == "127.0.0.1");
+  CHECK_THROWS_WITH(address_of_interfaces("lo,nic7"), doctest::Contains("GLOO_SOCKET_IFNAME is 'nic7'"));
 }
 
 TEST_CASE("ranks meet at a store that the launcher serves, and attempts do not mix") {
@@ -128,6 +131,89 @@ TEST_CASE("ranks meet at a store that the launcher serves, and attempts do not m
     for (auto& rank : ranks) rank.join();
     CHECK(sums == std::array<std::int64_t, 2>{3, 3});
   }
+}
+
+TEST_CASE("ranks whose launchers count another number of restarts meet, whoever comes first") {
+  const auto agent = serve_store(0);
+  const auto with_count = [&](std::int64_t rank, const std::string& count) {
+    auto launch = launch_of(rank, 3, agent->getPort());
+    launch.attempt = count;
+    return launch;
+  };
+  std::string early_error = "not connected";
+  std::thread early([&] { early_error = connect_all({with_count(0, "2")}, milliseconds(20000))[0]; });
+  agent->wait({"sealift/attempt_2/meeting/arrived"}, std::chrono::seconds(20));
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(connect_all({with_count(1, "10"), with_count(2, "0")}, milliseconds(20000)) == std::vector<std::string>(2));
+  early.join();
+  CHECK(early_error.empty());
+  CHECK(seconds_since(start) < 10);
+}
+
+TEST_CASE("hosts that offer one address, and ranks that offer what only their host reaches, are named to all") {
+  const auto offers = [](const std::vector<rendezvous::Offer>& all) {
+    const auto store = c10::make_intrusive<c10d::HashStore>();
+    std::vector<std::string> errors(all.size());
+    std::vector<std::thread> ranks;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      ranks.emplace_back([&, rank] {
+        const auto deadline = rendezvous::Clock::now() + std::chrono::seconds(20);
+        const Launch launch{.rank = static_cast<std::int64_t>(rank),
+                            .world_size = static_cast<std::int64_t>(all.size())};
+        try {
+          rendezvous::meet(*store, launch, all[rank], deadline, milliseconds(20000), rank == 0);
+          errors[rank] = rendezvous::reached_address(*store, all[rank], 1);
+        } catch (const c10::Error& error) {
+          errors[rank] = error.what_without_backtrace();
+        }
+      });
+    }
+    for (auto& rank : ranks) rank.join();
+    return errors;
+  };
+  using rendezvous::Offer;
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& error : offers({{.address = "172.17.0.1", .interface = "docker0", .network = "a"},
+                                   {.address = "172.17.0.1", .interface = "docker0", .network = "b"},
+                                   {.address = "10.0.0.3", .network = "c"}})) {
+    CHECK_MESSAGE(says(error, "are on different hosts and offer the others one address, 172.17.0.1"), error);
+    CHECK_MESSAGE(says(error, "GLOO_SOCKET_IFNAME 'docker0'"), error);
+    CHECK_MESSAGE((says(error, "rank 0, ") && says(error, "rank 1, ")), error);
+  }
+  for (const auto& error :
+       offers({{.address = "127.0.0.1", .interface = "lo", .network = "a"}, {.address = "10.0.0.2", .network = "b"}}))
+    CHECK_MESSAGE(says(error, "rank 0, "), error);
+  for (const auto& error : offers({{.address = "127.0.0.1", .network = "a"}, {.address = "127.0.0.1", .network = "b"}}))
+    CHECK_MESSAGE(says(error, "MASTER_ADDR leads each to its own loopback"), error);
+  CHECK(seconds_since(start) < 10);
+  // Two ranks of one host share its address, and the loopback where all are there.
+  const std::vector<Offer> together = {{.address = "10.0.0.1", .network = "a"},
+                                       {.address = "10.0.0.1", .network = "a"}};
+  CHECK(offers(together) == std::vector<std::string>{"10.0.0.1", "10.0.0.1"});
+  const std::vector<Offer> inside = {{.address = "127.0.0.1", .network = "a"},
+                                     {.address = "127.0.1.1", .network = "a"}};
+  CHECK(offers(inside) == std::vector<std::string>{"127.0.0.1", "127.0.1.1"});
+  // Where the kernel does not tell networks apart, nothing is said.
+  const std::vector<Offer> unknown = {{.address = "172.17.0.1"}, {.address = "172.17.0.1"}};
+  CHECK(offers(unknown) == std::vector<std::string>{"172.17.0.1", "172.17.0.1"});
+  // A host whose own name is of its loopback offers the address towards another host: here the loopback again, since a
+  // test has no other.
+  const std::vector<Offer> named = {{.address = "127.0.1.1", .network = "a"}, {.address = "127.9.9.9", .network = "b"}};
+  CHECK(says(offers(named)[0], "MASTER_ADDR leads each to its own loopback"));
+}
+
+TEST_CASE("ranks of one machine share its processors, by what each may run on") {
+  std::vector<World> worlds(2);
+  const auto agent = serve_store(0);
+  std::vector<std::thread> ranks;
+  for (const std::int64_t rank : {0, 1}) {
+    ranks.emplace_back(
+        [&, rank] { worlds[static_cast<std::size_t>(rank)] = connect(launch_of(rank, 2, agent->getPort())); });
+  }
+  for (auto& rank : ranks) rank.join();
+  const auto alone = connect({}).processors;
+  CHECK(alone >= 0.01);
+  for (const auto& world : worlds) CHECK(world.processors == doctest::Approx(alone / 2));
 }
 
 TEST_CASE("ranks meet at a store that rank 0 serves, in whichever order they come") {

@@ -32,6 +32,7 @@ struct World {
   std::chrono::milliseconds timeout =
       std::chrono::minutes(5);   ///< of one collective: the longest wait for a rank that hangs
   at::Device device = at::kCPU;  ///< with a CUDA device, collectives of its tensors go over NCCL
+  double processors = 0;  ///< of the host's, how many this rank may keep busy beside its other ranks; 0: not known
 };
 
 /// Makes what carries CPU tensors between `size` ranks, of which this is `rank`. As Gloo, works end by themselves.

@@ -42,8 +42,12 @@ bool answers(const addrinfo& address, Milliseconds patience);
 /// the resolver's queries; an unknown name is tried again until `patience` is over.
 std::string local_address_towards(const std::string& host, std::int64_t port, std::chrono::milliseconds patience = {});
 
-/// The numeric address of a network interface, IPv4 before IPv6; throws when there is none that is up.
+/// The numeric address of a network interface, IPv4 before IPv6; throws when there is none that is up, and names those
+/// that are.
 std::string address_of_interface(const std::string& interface);
+
+/// The address of the first of `interfaces`, which have commas between them; throws when one of them has none.
+std::string address_of_interfaces(const std::string& interfaces);
 
 }  // namespace sealift::train
 

@@ -83,15 +83,30 @@ SEALIFT_BODY std::string address_of_interface(const std::string& interface) {
   ifaddrs* first = nullptr;
   TORCH_CHECK(getifaddrs(&first) == 0, "cannot list the network interfaces of this host");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, freeifaddrs);
+  std::string others;
   for (const int family : {AF_INET, AF_INET6}) {
     for (const auto* one = first; one; one = one->ifa_next) {
       const bool usable = one->ifa_addr && one->ifa_addr->sa_family == family && (one->ifa_flags & IFF_UP);
-      if (!usable || one->ifa_name != interface) continue;
-      return rendezvous::to_text(one->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+      if (!usable) continue;
+      const auto address =
+          rendezvous::to_text(one->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+      if (one->ifa_name == interface) return address;
+      others += c10::str(others.empty() ? "" : ", ", one->ifa_name, " ", address);
     }
   }
   TORCH_CHECK(false, "GLOO_SOCKET_IFNAME is '", interface, "', which is no interface with an address on this host; ",
-              "see `ip address`, or unset it");
+              "name one that leads to the other hosts (here: ", others, "), or unset it");
+}
+
+SEALIFT_BODY std::string address_of_interfaces(const std::string& interfaces) {
+  std::string first;
+  for (std::string_view rest = interfaces; !rest.empty();) {
+    const auto name = rest.substr(0, rest.find(','));
+    const auto address = address_of_interface(std::string(name));
+    if (first.empty()) first = address;
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+  }
+  return first;
 }
 
 }  // namespace sealift::train

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <sealift/train/bodies.hpp>
+#include <sealift/train/launch/foreign_launchers.hpp>
 #include <sealift/train/launch/launch_variables.hpp>
 
 namespace sealift::train {

@@ -14,7 +14,7 @@ SEALIFT_BODY Launch of_process(Reader read) {
   Launch launch;
   launch.world_size = read.number("WORLD_SIZE", 1, kMaxRanks);
   launch.rank = read.number("RANK", 0, launch.world_size - 1);
-  launch.master_addr = read.text("MASTER_ADDR");
+  launch.master_addr = read.address("MASTER_ADDR");
   launch.master_port = read.number("MASTER_PORT", 1, 65535);
   // Without LOCAL_RANK a host has one rank, as a pod of a PyTorchJob does, unless all ranks are visibly on this host.
   const bool one_host = is_loopback(launch.master_addr), local = read.has("LOCAL_RANK");
@@ -22,7 +22,7 @@ SEALIFT_BODY Launch of_process(Reader read) {
       read.number_or("LOCAL_WORLD_SIZE", 1, launch.world_size, one_host || local ? launch.world_size : 1);
   launch.local_rank = read.number_or("LOCAL_RANK", 0, launch.local_world_size - 1, one_host ? launch.rank : 0);
   launch.agent_store = read.has("TORCHELASTIC_USE_AGENT_STORE") && read.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  if (read.has("TORCHELASTIC_RESTART_COUNT")) launch.attempt = read.text("TORCHELASTIC_RESTART_COUNT");
+  launch.attempt = std::to_string(read.number_or("TORCHELASTIC_RESTART_COUNT", 0, kMaxRestarts, 0));
   return read.found(launch);
 }
 
@@ -34,7 +34,7 @@ SEALIFT_BODY Launch of_node(Reader read, const std::string& prefix, std::int64_t
                 .is_node = per_node > 1,
                 .master_addr = "127.0.0.1"};
   if (nodes > 1) {
-    launch.master_addr = read.text(read.either(prefix + "MASTER_ADDR", "MASTER_ADDR"));
+    launch.master_addr = read.address(read.either(prefix + "MASTER_ADDR", "MASTER_ADDR"));
     launch.master_port = read.number_or(read.either(prefix + "MASTER_PORT", "MASTER_PORT"), 1, 65535, kTorchrunPort);
   }
   return read.found(launch);
@@ -97,7 +97,7 @@ SEALIFT_BODY std::optional<Launch> mpirun(const Environment& environment) {
     launch.local_world_size = read.number_or(names.local_size, 1, launch.world_size, 1);
     launch.local_rank = read.number(names.local_rank, 0, kMaxRanksPerHost);
     const bool one_host = launch.local_world_size == launch.world_size && !read.has("MASTER_ADDR");
-    launch.master_addr = one_host ? "127.0.0.1" : read.text("MASTER_ADDR");
+    launch.master_addr = one_host ? "127.0.0.1" : read.address("MASTER_ADDR");
     const auto port = read.has(names.job) ? port_of_job(read.text(names.job)) : kTorchrunPort;
     launch.master_port = read.number_or("MASTER_PORT", 1, 65535, port);
     return read.found(launch);
@@ -121,7 +121,7 @@ SEALIFT_BODY std::optional<Launch> srun(const Environment& environment) {
   launch.local_world_size = here.value_or((launch.world_size + nodes - 1) / nodes);
   launch.local_rank = read.number("SLURM_LOCALID", 0, launch.local_world_size - 1);
   if (read.has("MASTER_ADDR")) {
-    launch.master_addr = read.text("MASTER_ADDR");
+    launch.master_addr = read.address("MASTER_ADDR");
   } else {
     launch.master_addr =
         nodes == 1 ? "127.0.0.1" : first_host(read.text(read.either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")));
@@ -146,12 +146,13 @@ SEALIFT_BODY std::optional<Launch> nproc_per_node(const Environment& environment
 SEALIFT_BODY Launch parse_launch(const Environment& environment) {
   using namespace launchers;
   using Recogniser = std::optional<Launch> (*)(const Environment&);
-  constexpr Recogniser kNearestFirst[] = {local_rank, nnodes, pet_nnodes, rank_of_host,
-                                          rank_only,  mpirun, srun,       nproc_per_node};
+  constexpr Recogniser kNearestFirst[] = {local_rank, nnodes, pet_nnodes, rank_of_host, rank_only, mpirun, srun};
   std::optional<Launch> found;
   for (const auto recognise : kNearestFirst) {
     if (!found) found = recognise(environment);
   }
+  if (!found) refuse_foreign(environment);
+  if (!found) found = nproc_per_node(environment);
   if (!found) {
     for (const char* name : {"WORLD_SIZE", "NODE_RANK", "PMIX_RANK", "PMI_RANK"}) {
       TORCH_CHECK(!environment(name), name, " is set, but neither RANK nor another launcher's variables say which ",
@@ -159,9 +160,8 @@ SEALIFT_BODY Launch parse_launch(const Environment& environment) {
     }
     found = Launch{};
   }
-  if (const char* interface = environment("GLOO_SOCKET_IFNAME")) {
-    found->interface = std::string_view(interface).substr(0, std::string_view(interface).find(','));
-  }
+  const char* const interface = environment("GLOO_SOCKET_IFNAME");
+  if (interface && found->world_size > 1) found->interface = interfaces(interface);
   return *found;
 }
 

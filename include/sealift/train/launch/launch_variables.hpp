@@ -27,7 +27,8 @@ struct Launch {
   std::int64_t master_port = 0;  ///< 0: any free port, since all ranks are on this host
   bool agent_store = false;      ///< the launcher serves the store itself; otherwise rank 0 does
   std::string attempt = "0";
-  std::string interface;  ///< c10d's GLOO_SOCKET_IFNAME: the interface to listen on; empty: the one towards the master
+  /// c10d's GLOO_SOCKET_IFNAME: the interfaces to listen on, the first of which is; empty: the one towards the master
+  std::string interface;
   std::string source =
       "single process (no launcher's variables are set)";  ///< for people: what was found, and in which variables
 };
@@ -39,6 +40,7 @@ namespace launchers {
 
 constexpr std::int64_t kMaxRanks = 1'000'000;
 constexpr std::int64_t kMaxRanksPerHost = 1024;
+constexpr std::int64_t kMaxRestarts = 1'000'000;
 constexpr std::int64_t kTorchrunPort = 29500;  ///< torchrun's and ms-swift's default
 
 /// One launcher's variables: checks each against its range and notes which were read. An empty one counts as not set.
@@ -53,6 +55,9 @@ class Reader {
 
   /// Throws when `name` is not set or not a whole number in [low, high].
   std::int64_t number(const std::string& name, std::int64_t low, std::int64_t high);
+
+  /// Throws when `name` is not set or is more than an address or a name. An IPv6 address may stand in brackets.
+  std::string address(const std::string& name);
 
   /// As `number`; `otherwise` when `name` is not set.
   std::int64_t number_or(const std::string& name, std::int64_t low, std::int64_t high, std::int64_t otherwise);
@@ -69,6 +74,10 @@ class Reader {
 };
 
 bool is_loopback(std::string_view address);
+
+/// GLOO_SOCKET_IFNAME as Gloo takes it: names with commas between them. Throws on NCCL's own forms, "^docker0" and
+/// "=eth0", and on a name that is empty.
+std::string interfaces(const std::string& text);
 
 /// A port from 15000 to 24999, the same on every rank of a job and below the range of ephemeral ports.
 std::int64_t port_of_job(std::string_view job);

@@ -42,7 +42,48 @@ SEALIFT_BODY std::string judge(c10d::Store& store, const std::string& verdict) {
   return store.compareSet(kVerdict, std::string(), verdict);
 }
 
-SEALIFT_BODY std::string enter(c10d::Store& store, const Launch& launch) {
+/// The ranks that are on this rank's machine say on which of its processors they may run.
+SEALIFT_BODY void offer_processors(c10d::Store& store, const Offer& offer) {
+  if (offer.machine.empty() || offer.processors.empty()) return;
+  const auto nth = store.add("machine/" + offer.machine, 1);
+  store.set(c10::str("machine/", offer.machine, "/", nth), offer.processors);
+}
+
+/// Says where this rank is reached. Returns the problem of an address that others have, or that only its host reaches.
+SEALIFT_BODY std::string offer_address(c10d::Store& store, const Launch& launch, const Offer& offer) {
+  if (offer.network.empty()) return {};
+  const auto own = c10::str("rank ", launch.rank, ", ", own_name());
+  const auto first = store.compareSet("network", std::string(), offer.network);
+  if (first != offer.network) store.set("networks", std::string("several"));
+  if (launchers::is_loopback(offer.address)) {
+    if (!offer.interface.empty()) store.compareSet("kept on loopback", std::string(), own);
+    return {};
+  }
+  const auto mine = offer.network + "\n" + own;
+  const auto holder = store.compareSet("address/" + offer.address, std::string(), mine);
+  store.compareSet("outside", std::string(), offer.address);
+  if (holder.substr(0, holder.find('\n')) == offer.network) return {};
+  return c10::str(holder.substr(holder.find('\n') + 1), " and ", own,
+                  " are on different hosts and offer the others one ", "address, ", offer.address,
+                  offer.interface.empty() ? std::string() : ", of GLOO_SOCKET_IFNAME '" + offer.interface + "'",
+                  ": a network that each host has by itself, as docker0 is; set GLOO_SOCKET_IFNAME to the interface ",
+                  "that leads to the other hosts (`ip -br address` lists them), or MASTER_ADDR to an address there");
+}
+
+/// What the last rank sees when all have come: a rank that others cannot reach, since it was told to be so.
+SEALIFT_BODY std::string unreached(c10d::Store& store) {
+  if (!store.check({"networks"})) return {};
+  if (store.check({"kept on loopback"})) {
+    return c10::str(store.get_to_str("kept on loopback"),
+                    " listens on the loopback, as GLOO_SOCKET_IFNAME says, which ",
+                    "ranks of other hosts do not reach; name the interface that leads to them, or unset it");
+  }
+  if (store.check({"outside"})) return {};
+  return "the ranks are on different hosts, and MASTER_ADDR leads each to its own loopback; set it to the address of "
+         "rank 0's host that the others reach";
+}
+
+SEALIFT_BODY std::string enter(c10d::Store& store, const Launch& launch, const Offer& offer) {
   const auto size = std::to_string(launch.world_size);
   const auto agreed = store.compareSet("world_size", std::string(),
                                        size + " on rank " + std::to_string(launch.rank) + ", " + own_name());
@@ -53,20 +94,26 @@ SEALIFT_BODY std::string enter(c10d::Store& store, const Launch& launch) {
   // Two ranks of a test are one process, so the name alone does not tell them apart.
   const auto self = c10::str(own_name(), '#', std::random_device{}());
   const auto holder = store.compareSet(c10::str("rank/", launch.rank), std::string(), self);
-  if (holder == self) return {};
+  if (holder == self) {
+    offer_processors(store, offer);
+    return offer_address(store, launch, offer);
+  }
   return c10::str("rank ", launch.rank, " came twice: ", holder.substr(0, holder.find('#')), " and now ", own_name(),
                   "; give every process its own RANK, and start all ranks again where one was restarted");
 }
 
-SEALIFT_BODY void meet(c10d::Store& store, const Launch& launch, Clock::time_point deadline, Milliseconds timeout,
-                       bool serves) {
-  auto verdict = enter(store, launch);
+SEALIFT_BODY std::string meet(c10d::Store& store, const Launch& launch, const Offer& offer, Clock::time_point deadline,
+                              Milliseconds timeout, bool serves) {
+  auto verdict = enter(store, launch, offer);
   if (!verdict.empty()) {
     judge(store, verdict);
     // Ranks that wait get the verdict; a meeting that was good stays good.
     TORCH_CHECK(false, verdict);
   }
-  if (store.add("arrived", 1) == launch.world_size) judge(store, kGood);
+  if (store.add("arrived", 1) == launch.world_size) {
+    const auto problem = unreached(store);
+    judge(store, problem.empty() ? kGood : problem);
+  }
   try {
     store.wait({kVerdict}, left_until(deadline));
   } catch (const c10::DistStoreError&) {
@@ -74,7 +121,8 @@ SEALIFT_BODY void meet(c10d::Store& store, const Launch& launch, Clock::time_poi
                      "; see why it did not start, or raise the time-out if it is only slow");
   }
   verdict = store.get_to_str(kVerdict);
-  if (verdict == kGood) return;
+  if (verdict == kGood) return {};
+  if (verdict.starts_with(kLater)) return verdict.substr(std::strlen(kLater));
   if (!serves) {
     store.add("told", 1);
   } else {
@@ -84,6 +132,36 @@ SEALIFT_BODY void meet(c10d::Store& store, const Launch& launch, Clock::time_poi
     }
   }
   TORCH_CHECK(false, verdict);
+}
+
+SEALIFT_BODY std::string latest_attempt(const c10::intrusive_ptr<c10d::Store>& store, const std::string& attempt) {
+  const auto later = [](const std::string& one, const std::string& other) {
+    return one.size() != other.size() ? one.size() > other.size() : one > other;
+  };
+  auto latest = store->compareSet("sealift/attempt", std::string(), attempt);
+  while (later(attempt, latest)) {
+    const auto now = store->compareSet("sealift/attempt", latest, attempt);
+    if (now == attempt) {
+      c10d::PrefixStore earlier("sealift/attempt_" + latest + "/meeting", store);
+      judge(earlier, kLater + attempt);
+    }
+    latest = now;
+  }
+  return latest;
+}
+
+SEALIFT_BODY std::string reached_address(c10d::Store& meeting, const Offer& offer, std::int64_t port) {
+  if (!launchers::is_loopback(offer.address) || !meeting.check({"networks"})) return offer.address;
+  return local_address_towards(meeting.get_to_str("outside"), port);
+}
+
+SEALIFT_BODY double share_of_processors(c10d::Store& meeting, const Launch& launch, const Offer& offer) {
+  std::vector<std::string> all;
+  const auto count = offer.machine.empty() || offer.processors.empty() ? 0 : meeting.add("machine/" + offer.machine, 0);
+  for (std::int64_t nth = 1; nth <= count; ++nth) {
+    all.push_back(meeting.get_to_str(c10::str("machine/", offer.machine, "/", nth)));
+  }
+  return host::share_of_processors(offer.processors, all, launch.local_world_size, host::quota());
 }
 
 SEALIFT_BODY void wait_for_store(const std::string& host, std::int64_t port, Clock::time_point deadline,
@@ -185,25 +263,39 @@ SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeo
   TORCH_CHECK(!launch.is_node, "this process is to start ", launch.local_world_size, " ranks, not to be one of them (",
               launch.source, "); start them with `sealift-train run` or torchrun");
   World world{.rank = launch.rank, .size = launch.world_size, .timeout = timeout};
-  if (launch.world_size == 1) return world;
+  rendezvous::Offer offer{.address = world.address,
+                          .interface = launch.interface,
+                          .network = host::network(),
+                          .machine = host::machine(),
+                          .processors = host::allowed_processors()};
+  if (launch.world_size == 1) {
+    world.processors = host::share_of_processors(offer.processors, {}, 1, host::quota());
+    return world;
+  }
   const auto deadline = rendezvous::Clock::now() + timeout;
   const auto most = " (for at most " + rendezvous::seconds(timeout) + ")";
   rendezvous::Patience patience(std::move(waiting));
   patience.waits_for(launch.master_addr + ", which is MASTER_ADDR, to have an address here" + most +
                      "; is the name right?");
   const auto towards = local_address_towards(launch.master_addr, launch.master_port, timeout);
-  world.address = launch.interface.empty() ? towards : address_of_interface(launch.interface);
+  offer.address = launch.interface.empty() ? towards : address_of_interfaces(launch.interface);
   const bool serves = launch.rank == 0 && !launch.agent_store;
   patience.waits_for(c10::str("rank 0 to answer at ", launch.master_addr, ":", launch.master_port, most));
   if (!serves) rendezvous::wait_for_store(launch.master_addr, launch.master_port, deadline, timeout);
-  auto store = rendezvous::open_store(launch.master_addr, launch.master_port, serves, launch.master_addr,
-                                      rendezvous::left_until(deadline));
+  const c10::intrusive_ptr<c10d::Store> store = rendezvous::open_store(
+      launch.master_addr, launch.master_port, serves, launch.master_addr, rendezvous::left_until(deadline));
   store->setTimeout(timeout);
-  world.store = c10::make_intrusive<c10d::PrefixStore>("sealift/attempt_" + launch.attempt, std::move(store));
-  c10d::PrefixStore meeting("meeting", world.store);
   patience.waits_for(c10::str("the other ranks of ", launch.world_size, most));
   try {
-    rendezvous::meet(meeting, launch, deadline, timeout, serves);
+    auto attempt = rendezvous::latest_attempt(store, launch.attempt);
+    for (std::string later; !attempt.empty(); attempt = later) {
+      world.store = c10::make_intrusive<c10d::PrefixStore>("sealift/attempt_" + attempt, store);
+      c10d::PrefixStore meeting("meeting", world.store);
+      later = rendezvous::meet(meeting, launch, offer, deadline, timeout, serves);
+      if (!later.empty()) continue;
+      world.address = rendezvous::reached_address(meeting, offer, launch.master_port);
+      world.processors = rendezvous::share_of_processors(meeting, launch, offer);
+    }
   } catch (const c10::DistNetworkError& error) {
     TORCH_CHECK(false, "the store at ", launch.master_addr, ":", launch.master_port, " went away while rank ",
                 launch.rank, " waited for the others: rank 0 or the launcher has ended, and its message says why: ",
