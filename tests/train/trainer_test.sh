@@ -67,6 +67,14 @@ expect 2 "another job" "$train" check none/result.json short/result.json
 expect 2 "cannot read missing.json" "$train" check missing.json
 
 echo "what cannot be run is refused before anything starts"
+few_files() { (ulimit -n 20 && exec "$@"); }
+start=$(date +%s)
+expect 1 "may open 20 files (ulimit -Hn), and its part of this job needs 36" \
+  few_files "$train" run --parallel-method fsdp --ranks 4 --out few
+[ $(($(date +%s) - start)) -le 20 ] || fail "too few files were noticed after $(($(date +%s) - start)) s"
+expect 2 "SEALIFT_TRAIN_LEARNIGN_RATE is set, and is no setting; did you mean SEALIFT_TRAIN_LEARNING_RATE?" \
+  env SEALIFT_TRAIN_LEARNIGN_RATE=1 "$train" run --ranks 2
+[ "$(grep -c LEARNIGN err.txt)" = 1 ] || fail "the variable was told more than once"
 echo 'stepz = 1' >bad.toml
 expect 2 "unknown key 'stepz'" "$train" run --config bad.toml
 expect 1 "use one of none, ddp, fsdp, hsdp" "$train" run --parallel-method zero3

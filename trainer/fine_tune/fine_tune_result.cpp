@@ -119,7 +119,7 @@ nlohmann::ordered_json report(const FineTuning& tuning, const ModelSize& size, c
       {"saved", saved},
       {"torch_version", TORCH_VERSION},
       {"device", place.device.description},
-      {"threads", place.threads},
+      {"threads", at::get_num_threads()},
       {"seconds", seconds},
       {"configuration", comparable(options)},
   };

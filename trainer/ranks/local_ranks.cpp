@@ -5,6 +5,7 @@
 
 #include "bundle/host/start_process.hpp"
 #include "trainer/failure.hpp"
+#include "trainer/ranks/enough_limits.hpp"
 
 #include <sealift/train.hpp>
 
@@ -149,6 +150,8 @@ train::Launch on_this_host(std::int64_t ranks) {
 
 int run_local_ranks(const train::Launch& launch, char** argv) {
   auto host = launch;
+  require_files(files_needed(host.world_size));
+  require_threads(threads_needed(host.local_world_size, 1));
   const auto store = serve_store(host);
   say("starting " + std::to_string(host.local_world_size) + " ranks: " + host.source);
   std::signal(SIGTERM, [](int) { told_to_end = true; });

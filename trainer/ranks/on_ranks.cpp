@@ -6,6 +6,7 @@
 
 #include "trainer/failure.hpp"
 #include "trainer/ranks/local_ranks.hpp"
+#include "trainer/settings/misspelt_variables.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -89,6 +90,7 @@ void add_ranks(const bundle::Verb& verb, std::int64_t& ranks) {
 }
 
 RanksEnd on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
+  refuse_misspelt_variables();
   const auto launch = train::parse_launch();
   end_when_told(launch.rank == 0, launch.world_size == 1);
   if (const auto host = host_to_start(launch, ranks)) {

@@ -8,9 +8,8 @@
 #include "trainer/json_numbers.hpp"
 #include "trainer/monitor/step_log.hpp"
 #include "trainer/own_bundle.hpp"
+#include "trainer/ranks/enough_limits.hpp"
 #include "trainer/ranks/patient_save.hpp"
-
-#include <thread>
 
 namespace sealift::trainer {
 
@@ -30,8 +29,6 @@ Monitor::Place Place::watched(std::int64_t micro_batches) const {
 Rank rank_of(const HostOptions& options, const train::Launch& launch) {
   Rank mine{.device = set_up_device(options.device, launch), .rank = launch.rank, .world_size = launch.world_size};
   compute_reproducibly(mine.device);
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  mine.threads = options.threads > 0 ? options.threads : std::max<std::int64_t>(1, cores / launch.local_world_size);
   return mine;
 }
 
@@ -40,10 +37,13 @@ Place place_in_world(const Rank& rank, const train::Policy& policy) {
 }
 
 train::World find_ranks(const Rank& rank, const HostOptions& options, const train::Launch& launch) {
-  at::set_num_threads(static_cast<int>(rank.threads));
+  require_files(files_needed(launch.world_size));
+  require_threads(threads_needed(1, std::max<std::int64_t>(1, options.threads)));
   if (rank.is_first()) std::cerr << rank.device.line << '\n';
   auto ranks = train::connect(launch, std::chrono::seconds(options.timeout_seconds), say_as(launch));
   ranks.device = rank.device.device;
+  at::set_num_threads(
+      static_cast<int>(options.threads > 0 ? options.threads : train::host::threads_of(ranks.processors)));
   check_devices(rank.device, launch, ranks);
   return ranks;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank is: its device, its threads; in a job, its policy and mesh; and how it meets the other ranks.
+// What this rank is: its device; in a job, its policy and mesh; and how it meets the other ranks.
 // First in every verb that trains; `Place` is read by all that follows.
 // The connections are the caller's, so that they live until an error is reported.
 #pragma once
@@ -12,11 +12,10 @@
 
 namespace sealift::trainer {
 
-/// This rank on its host, whatever the job: which it is, its device, its threads.
+/// This rank on its host, whatever the job: which it is, its device.
 struct Rank {
   RankDevice device;
   std::int64_t rank = 0, world_size = 1;
-  std::int64_t threads = 1;
 
   bool is_first() const { return rank == 0; }
 };
@@ -45,7 +44,8 @@ struct FurtherAxis {
 /// What says a line of a rank that waits; null for all but one rank of a host, which wait for the same.
 std::function<void(const std::string&)> say_as(const train::Launch& launch);
 
-/// Meets the other ranks. Sets this process's threads. Collective.
+/// Meets the other ranks. Sets this process's threads, by its share of the host's processors where `options` leave them
+/// open. Collective.
 train::World find_ranks(const Rank& rank, const HostOptions& options, const train::Launch& launch);
 
 /// The groups of `place.mesh`, where `axis` has more than one rank with it. Collective.

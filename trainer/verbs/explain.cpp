@@ -6,6 +6,7 @@
 #include "trainer/plan/advice.hpp"
 #include "trainer/settings/fates.hpp"
 #include "trainer/settings/fine_tune_options.hpp"
+#include "trainer/settings/misspelt_variables.hpp"
 #include "trainer/settings/not_here.hpp"
 #include "trainer/settings/options.hpp"
 #include "trainer/settings/settings_file.hpp"
@@ -62,6 +63,7 @@ Task verb_of(const ExplainArguments& arguments, const Texts& texts) {
 /// Why the whole job cannot be; empty where it can.
 std::string fault_of(const std::string& job, const std::string& verb, Task task) {
   try {
+    refuse_misspelt_variables();
     if (verb == "run") {
       read_options({}, job);
       return {};

@@ -186,7 +186,7 @@ nlohmann::ordered_json report(const Training& training, const StepTraffic& traff
       {"sent_per_step", per_step},
       {"torch_version", TORCH_VERSION},
       {"device", place.device.description},
-      {"threads", place.threads},
+      {"threads", at::get_num_threads()},
       {"seconds", seconds},
       {"configuration", comparable(options)},
       {"verdict", options.steps < Options{}.steps || training.ended_by ? "not judged"

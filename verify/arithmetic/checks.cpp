@@ -77,8 +77,7 @@ CheckKind rates(at::Device device) {
 CheckKind heat(at::Device device) {
   const auto measure = [device](const Site& site) {
     const auto part = site.expected.value("arithmetic", nlohmann::json::object());
-    const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-    const auto hands = device.is_cpu() ? std::max<std::int64_t>(1, cores / site.local_world_size) : 1;
+    const std::int64_t hands = device.is_cpu() ? at::get_num_threads() : 1;  // this rank's share of the processors
     return burn_device(heavy_arithmetic_job(device, site.seed), device,
                        std::chrono::duration<double>(part.value("burn_seconds", kBurnSeconds)), hands);
   };

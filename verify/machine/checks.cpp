@@ -12,9 +12,10 @@
 #include "verify/machine/memory_bandwidth.hpp"
 #include "verify/machine/nvml.hpp"
 
+#include <sealift/train/launch/host_share.hpp>
+
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 
 namespace sealift::verify {
 namespace {
@@ -22,7 +23,9 @@ namespace {
 /// Three arrays of 64 MiB are beyond the caches of most machines; a larger level asks for more.
 nlohmann::json measure_bandwidth(const Site& site) {
   const std::size_t numbers = (std::size_t{8} << 20) * (site.level == Level::Quick ? 1 : 4);
-  const auto threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+  namespace host = train::host;
+  const auto share = host::share_of_processors(host::allowed_processors(), {}, 1, host::quota());
+  const auto threads = static_cast<unsigned>(std::clamp<std::int64_t>(host::threads_of(share), 1, 16));
   const Processors processors;
   const double rate = triad_rate(numbers, threads, site.level == Level::Quick ? 5 : 20);
   return {{"rate", rate}, {"threads", threads}, {"processors", processors.taken(threads)}};

@@ -8,6 +8,7 @@
 #include "sealift/bundle/core/error.hpp"
 #include "trainer/failure.hpp"
 #include "trainer/ranks/device.hpp"
+#include "trainer/ranks/enough_limits.hpp"
 #include "trainer/ranks/on_ranks.hpp"
 #include "trainer/ranks/place.hpp"
 #include "verify/arithmetic/checks.hpp"
@@ -238,11 +239,12 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
                               std::optional<train::Groups>& groups) {
   auto device = trainer::set_up_device(arguments.device, launch);
   trainer::compute_reproducibly(device);
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  at::set_num_threads(static_cast<int>(std::max<std::int64_t>(1, cores / launch.local_world_size)));
   if (device.device.is_cuda()) ask_for_nccl_log();
+  trainer::require_files(trainer::files_needed(launch.world_size));
+  trainer::require_threads(trainer::threads_needed(1, 1));
   auto ranks = train::connect(launch, std::chrono::minutes(5), trainer::say_as(launch));
   ranks.device = device.device;
+  at::set_num_threads(static_cast<int>(train::host::threads_of(ranks.processors)));
   trainer::check_devices(device, launch, ranks);
   groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));
 
