@@ -209,6 +209,7 @@ void train_to_the_end(Training& training, Job& job, Monitor& monitor) {
   training.saved_after = position.step;
   std::optional<StepLog> log;
   if (training.place.is_first()) log.emplace(training.options.out, training.options.steps, position.step, job.beside());
+  if (log) log->on_line([&monitor](const auto& line) { monitor.logged(line); });
   Progress progress{.saving = Saving(training.place.is_first(), position.step),
                     .endings = Endings(training.options.time_limit)};
   while (position.step < training.options.steps && !position.stopped && !training.ended_by) {

@@ -123,6 +123,9 @@ void Monitor::end_step(std::int64_t number, const StepResult& result) {
     if (last_steps_.size() == kTracedSteps) last_steps_.pop_front();
     last_steps_.push_back({{"step " + std::to_string(number), step_begin_, end}, std::move(activities)});
   }
+  // A run that goes on from a checkpoint, or went back to one, comes again to steps that may be in the files.
+  if (tensorboard_ && (steps_ == 1 || number <= last_)) tensorboard_->restart(number);
+  last_ = number;
   scalar(number, "train/loss", result.loss);
   scalar(number, "train/gradient_norm", result.gradient_norm);
   scalar(number, "speed/tokens_per_second_per_device", tokens_per_second_.back());
@@ -132,6 +135,18 @@ void Monitor::end_step(std::int64_t number, const StepResult& result) {
   if (!place_.device.is_cpu()) scalar(number, "memory/peak_device_bytes", peak_device_memory(place_.device));
   if (place_.rank != 0 || step_seconds_.size() != kStepsUntilAdvice) return;
   say(communication_advice(exposed_share(), place_.policy, place_.micro_batches));
+}
+
+void Monitor::logged(const OrderedJson& line) {
+  constexpr std::string_view kEvaluated = "eval_";
+  constexpr std::array kOfStep = {"step", "loss", "grad_norm", "tokens_per_second"};
+  if (!tensorboard_ || !line.is_object()) return;
+  const auto step = line.value("step", last_);
+  for (const auto& [name, value] : line.items()) {
+    if (!value.is_number() || std::find(kOfStep.begin(), kOfStep.end(), name) != kOfStep.end()) continue;
+    const bool evaluated = std::string_view(name).starts_with(kEvaluated);
+    scalar(step, evaluated ? "eval/" + name.substr(kEvaluated.size()) : "train/" + name, value.get<double>());
+  }
 }
 
 /// Once in a run.

@@ -42,6 +42,10 @@ class Monitor {
   /// `number` counts from 1, over the runs that a run resumes. The device must be done with the step.
   void end_step(std::int64_t number, const StepResult& result);
 
+  /// A line of the log: its numbers become scalars, "train/learning_rate", "eval/loss". Those of `end_step` have
+  /// theirs.
+  void logged(const nlohmann::ordered_json& line);
+
   /// Runs `save`, which returns whether it saved a checkpoint of step `number`, and takes its time.
   template <class Save>
   void checkpoint(std::int64_t number, const Save& save) {
@@ -77,6 +81,7 @@ class Monitor {
 
   double step_begin_ = 0;
   std::int64_t steps_ = 0;  ///< of this process
+  std::int64_t last_ = 0;   ///< the step that ended last
   // Of the steps that count: all but the first, which is slow, unless there is no other.
   std::vector<double> step_seconds_, tokens_per_second_;
   train::StepTimes times_;

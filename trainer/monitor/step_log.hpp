@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rank 0 says while it trains: a line of log.jsonl per step, and a progress line every few seconds.
 // Around a loop; the other ranks make none.
-// A resumed run adds to log.jsonl, so that the steps before it are kept.
+// A resumed run adds to log.jsonl, so that the steps before it are kept; a line that a kill has cut is not, or it would
+// spoil the next one.
 #pragma once
 
 #include "trainer/failure.hpp"
 #include "trainer/json_numbers.hpp"
+#include "trainer/monitor/whole_lines.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -79,6 +82,7 @@ class StepLog {
     std::filesystem::create_directories(folder);
     const auto path = folder / "log.jsonl";
     open_for_writing(path, first_step > 0 ? std::ios::app : std::ios::trunc);
+    end_in_whole_line(path);
     lines_.emplace(path);
   }
 
@@ -101,7 +105,13 @@ class StepLog {
   }
 
   /// A line that is no step's.
-  void write(const nlohmann::ordered_json& line) { lines_->add(with_all_numbers(line).dump() + "\n"); }
+  void write(const nlohmann::ordered_json& line) {
+    lines_->add(with_all_numbers(line).dump() + "\n");
+    if (heard_) heard_(line);
+  }
+
+  /// `heard` is told of each line that is written.
+  void on_line(std::function<void(const nlohmann::ordered_json& line)> heard) { heard_ = std::move(heard); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -109,6 +119,7 @@ class StepLog {
   std::int64_t steps_, first_step_;
   std::string beside_;
   std::optional<PatientFile> lines_;
+  std::function<void(const nlohmann::ordered_json& line)> heard_;
   Clock::time_point start_ = Clock::now(), last_line_ = start_;
 };
 

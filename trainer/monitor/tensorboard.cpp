@@ -5,8 +5,10 @@
 // tag of number * 8 + type, where type 0 is a varint, 1 eight bytes, 2 a length and bytes, 5 four bytes.
 #include "trainer/monitor/tensorboard.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <chrono>
 #include <stdexcept>
 
@@ -49,6 +51,23 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr std::string_view kBeginning = "events.out.tfevents.";
+
+/// The seconds in the name of the last file of `folder`; 0 where there is none.
+std::int64_t latest_in(const std::filesystem::path& folder) {
+  std::int64_t latest = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const auto name = entry.path().filename().string();
+    if (!name.starts_with(kBeginning)) continue;
+    std::int64_t seconds = 0;
+    std::from_chars(name.data() + kBeginning.size(), name.data() + name.size(), seconds);
+    constexpr std::int64_t kSameDigits = 9'999'999'998;  // names are compared as texts
+    if (seconds <= kSameDigits) latest = std::max(latest, seconds);
+  }
+  return latest;
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
@@ -74,11 +93,17 @@ TensorBoard::TensorBoard(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const auto start = now();
   // The name that TensorBoard looks for; files of one folder are read in the order of their names.
-  path_ = folder / ("events.out.tfevents." + std::to_string(static_cast<std::int64_t>(start)) + "." + host_name() +
-                    "." + std::to_string(getpid()) + ".sealift");
+  const auto seconds = std::max(static_cast<std::int64_t>(start), latest_in(folder) + 1);
+  path_ = folder / (std::string(kBeginning) + std::to_string(seconds) + "." + host_name() + "." +
+                    std::to_string(getpid()) + ".sealift");
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_) throw std::runtime_error("cannot write " + path_.string() + "; choose another folder with --tensorboard");
   write(wall_time(start) + block(3, "brain.Event:2"));
+}
+
+void TensorBoard::restart(std::int64_t step) {
+  constexpr std::uint64_t kStart = 1;  // SessionLog.START
+  write(wall_time(now()) + tag(2, 0) + varint(static_cast<std::uint64_t>(step)) + block(7, tag(1, 0) + varint(kStart)));
 }
 
 void TensorBoard::add(std::int64_t step, const std::string& name, double value, double seconds) {

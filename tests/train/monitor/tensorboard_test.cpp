@@ -3,7 +3,9 @@
 #include "trainer/monitor/tensorboard.hpp"
 
 #include "tests/support/temp_dir.hpp"
+#include "trainer/monitor/monitor.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -58,6 +60,7 @@ struct Event {
   std::int64_t step = 0;
   std::string version, tag;
   std::optional<float> value;
+  bool starts = false;  ///< SessionLog.START: what was told of this step and later ones is forgotten
 };
 
 Event parse(std::string bytes) {
@@ -85,6 +88,13 @@ Event parse(std::string bytes) {
         CHECK(value.empty());
         break;
       }
+      case 7 << 3 | 2: {
+        auto session = take_block(bytes);
+        CHECK(take_varint(session) == (1 << 3 | 0));
+        event.starts = take_varint(session) == 1;
+        CHECK(session.empty());
+        break;
+      }
       default:
         FAIL("unknown field");
     }
@@ -107,6 +117,24 @@ std::vector<Event> read_events(const std::filesystem::path& path) {
   }
   return events;
 }
+
+/// The curve `tag` as TensorBoard shows the files of `folder`: in the order of their names, and of what comes before a
+/// start only the steps before its own (event_accumulator.py, _Purge).
+std::vector<std::pair<std::int64_t, float>> curve_in(const std::filesystem::path& folder, const std::string& tag) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<std::pair<std::int64_t, float>> curve;
+  for (const auto& file : files) {
+    for (const auto& event : read_events(file)) {
+      if (event.starts) std::erase_if(curve, [&](const auto& point) { return point.first >= event.step; });
+      if (event.value && event.tag == tag) curve.emplace_back(event.step, *event.value);
+    }
+  }
+  return curve;
+}
+
+using Curve = std::vector<std::pair<std::int64_t, float>>;
 
 }  // namespace
 
@@ -138,6 +166,62 @@ TEST_CASE("an event file begins with its version and holds the scalars that were
   CHECK(events[2].step == 300);  // two bytes of a varint
   CHECK(events[2].value == 1e6F);
   CHECK(events[2].wall_time == 1.7e9 + 0.25);
+}
+
+TEST_CASE("a run that goes on from a checkpoint, or goes back to one, takes the place of what was there") {
+  using sealift::trainer::HostOptions;
+  using sealift::trainer::Monitor;
+  const sealift::test::TempDir folder;
+  HostOptions options;
+  options.tensorboard = (folder.path() / "board").string();
+  const auto run = [&](std::initializer_list<std::int64_t> steps, double loss) {
+    Monitor monitor(options, {});
+    for (const auto step : steps) {
+      monitor.begin_step();
+      monitor.end_step(step, {.loss = loss, .gradient_norm = 1, .tokens_per_second = 1});
+      if (step % 2 == 0) monitor.logged({{"step", step}, {"eval_loss", loss + 1}});
+    }
+  };
+  run({1, 2, 3, 4, 5}, 5);
+  run({4, 5, 6}, 4);  // killed after step 5, its checkpoint is that of step 3
+  CHECK(curve_in(options.tensorboard, "train/loss") == Curve{{1, 5}, {2, 5}, {3, 5}, {4, 4}, {5, 4}, {6, 4}});
+  CHECK(curve_in(options.tensorboard, "eval/loss") == Curve{{2, 6}, {4, 5}, {6, 5}});
+  run({7, 8, 9, 8, 9, 10}, 3);  // goes back to the checkpoint of step 7
+  CHECK(curve_in(options.tensorboard, "train/loss") ==
+        Curve{{1, 5}, {2, 5}, {3, 5}, {4, 4}, {5, 4}, {6, 4}, {7, 3}, {8, 3}, {9, 3}, {10, 3}});
+  run({1, 2}, 2);  // another run into the folder, from its beginning
+  CHECK(curve_in(options.tensorboard, "train/loss") == Curve{{1, 2}, {2, 2}});
+}
+
+TEST_CASE("a file comes after those of the folder, whatever the clock says") {
+  const sealift::test::TempDir folder;
+  std::ofstream(folder.path() / "events.out.tfevents.8000000000.far.1");
+  const TensorBoard board(folder.path());
+  CHECK(board.path().filename().string().starts_with("events.out.tfevents.8000000001."));
+  std::ofstream(folder.path() / "events.out.tfevents.99999999999999.odd.1");
+  std::ofstream(folder.path() / "events.out.tfevents.x");
+  CHECK(TensorBoard(folder.path()).path().filename().string().starts_with("events.out.tfevents.8000000002."));
+}
+
+TEST_CASE("what a line of the log has beyond the step's own numbers is a scalar of its name") {
+  using sealift::trainer::Monitor;
+  const sealift::test::TempDir folder;
+  sealift::trainer::HostOptions options;
+  options.tensorboard = (folder.path() / "board").string();
+  Monitor monitor(options, {});
+  monitor.begin_step();
+  monitor.end_step(1, {.loss = 2, .gradient_norm = 1, .tokens_per_second = 1});
+  monitor.logged(
+      {{"step", 1}, {"loss", 2.0}, {"learning_rate", 0.25}, {"epoch", 0.5}, {"accuracy", 0.75}, {"note", "text"}});
+  monitor.logged({{"step", 1}, {"eval_loss", 3.0}, {"eval_accuracy", 0.5}});
+  const auto value = [&](const std::string& tag) { return curve_in(options.tensorboard, tag); };
+  CHECK(value("train/learning_rate") == Curve{{1, 0.25F}});
+  CHECK(value("train/epoch") == Curve{{1, 0.5F}});
+  CHECK(value("train/accuracy") == Curve{{1, 0.75F}});
+  CHECK(value("eval/loss") == Curve{{1, 3}});
+  CHECK(value("eval/accuracy") == Curve{{1, 0.5F}});
+  CHECK(value("train/loss") == Curve{{1, 2}});  // once
+  CHECK(value("train/note").empty());
 }
 
 TEST_CASE("a folder that cannot be made is refused before the run") {
