@@ -6,6 +6,8 @@
 
 #include "verify/wording/numbers.hpp"
 
+#include <sealift/train/launch/host_share.hpp>
+
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,6 +25,8 @@ using Json = nlohmann::json;
 
 /// Of the machine's processors others may take so much, and so many seconds, which is what the kernel's counts are off.
 constexpr double kMostOfOthers = 0.1, kMostSeconds = 0.1;
+/// Of what is measured a quota may hold a rank back for so long.
+constexpr double kMostHeldBack = 0.05;
 
 double clock_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -71,7 +75,10 @@ Json counts_now() {
     ++cores;
   }
   if (cores == 0) return nullptr;
-  return {{"machine", machine},
+  const auto throttled = train::host::throttled();
+  return {{"throttled", throttled.seconds},
+          {"periods", throttled.periods},
+          {"machine", machine},
           {"cores", cores},
           {"seconds", clock_now()},
           {"busy", ticks / static_cast<double>(sysconf(_SC_CLK_TCK))},
@@ -117,6 +124,15 @@ Json Processors::taken(double wanted) const {
   if (began_.is_null() || now.is_null() || now.at("machine") != began_.at("machine")) return nullptr;
   for (const auto* key : {"seconds", "busy", "own"}) now[key] = now[key].get<double>() - began_.at(key).get<double>();
   now["wanted"] = wanted;
+  const auto quota = train::host::quota();
+  const auto periods = now["periods"].get<double>() - began_.at("periods").get<double>();
+  const auto seconds = now["throttled"].get<double>() - began_.at("throttled").get<double>();
+  now.erase("periods");
+  now.erase("throttled");
+  if (quota && periods > 0) {
+    now["held_back"] = {
+        {"seconds", seconds}, {"periods", periods}, {"quota", quota->processors}, {"file", quota->file}};
+  }
   return now;
 }
 
@@ -140,12 +156,39 @@ std::optional<Phrase> other_work(const std::vector<Measured>& all) {
   return sentence;
 }
 
+Culprits held_back(const std::vector<Measured>& all) {
+  Culprits culprits;
+  for (const auto& measured : all) {
+    if (!has_values(measured)) continue;
+    const auto found = measured.values.find("processors");
+    if (found == measured.values.end() || !found->is_object() || !found->contains("held_back")) continue;
+    const auto& held = found->at("held_back");
+    const double seconds = held.at("seconds");
+    if (seconds <= kMostHeldBack * found->at("seconds").get<double>()) continue;
+    const auto quota = number_text(held.at("quota")), periods = number_text(held.at("periods"));
+    const auto file = held.at("file").get<std::string>(), time = number_text(seconds);
+    culprits.add(
+        name_of(measured),
+        {"its control group has a quota of " + quota + " processors (" + file + "), which held it back in " + periods +
+             " periods, " + time + " s in all; nothing is said of its silicon: raise the quota (CPU " +
+             "limit of the container), and run again",
+         "其控制组的处理器配额为 " + quota + "（" + file + "），测量期间在 " + periods + " 个周期内被限制，共 " + time +
+             " 秒；不据此判断硬件：请提高配额（容器的 CPU 限制）后重新运行"});
+  }
+  return culprits;
+}
+
 void excuse_beside_other_work(const std::vector<Measured>& all, Check& check) {
   const auto machines = machines_of(all);
   double most = 0;
   for (const auto& machine : machines) most = std::max(most, machine.others());
   if (!machines.empty())
     check.figures.push_back({{"processors that other programs took", "其他程序占用的处理器数"}, most, "", {}, {}, ""});
+  if (const auto held = held_back(all); check.outcome == Outcome::Fail && !held.empty()) {
+    check.outcome = Outcome::NotRun;  // what was said before follows from the quota
+    check.at_fault.clear();
+    return held.accuse(check);
+  }
   const auto busy = check.outcome == Outcome::Fail ? other_work(all) : std::nullopt;
   if (!busy) return;
   check.outcome = Outcome::NotRun;
@@ -158,6 +201,10 @@ void excuse_beside_other_work(const std::vector<Measured>& all, Check& check) {
 
 bool accuse_of_rates(const Culprits& certain, const Culprits& slow, const std::vector<Measured>& all, Check& check) {
   certain.accuse(check);
+  if (const auto held = slow.empty() ? Culprits() : held_back(all); !held.empty()) {
+    held.accuse(check);
+    return true;
+  }
   if (certain.empty() || !other_work(all)) slow.accuse(check);
   if (certain.empty()) excuse_beside_other_work(all, check);
   return !certain.empty() || !slow.empty();

@@ -210,6 +210,32 @@ TEST_CASE("bandwidth: other work is no excuse where it left the ranks what they 
   CHECK(outcome(processors(1.6), {{"communication", {{"at_least_gb", {{"all_reduec", 1}}}}}}) == Names{"site.toml"});
 }
 
+TEST_CASE("bandwidth: a rank that a quota held back is named with the quota, and nobody's link or silicon is") {
+  const auto held = [](double seconds) {
+    auto processors_of_rank = processors(0.1);  // measured for 10 s
+    processors_of_rank["held_back"] = {
+        {"seconds", seconds}, {"periods", 40}, {"quota", 0.5}, {"file", "/sys/fs/cgroup/pod/cpu.max"}};
+    return processors_of_rank;
+  };
+  const auto judged = [&](double slow_by, double seconds) {
+    auto all = MadeTimes(1, 0, slow_by).measured(processors(0.1));
+    all[3].values["processors"] = held(seconds);
+    Check check;
+    judge_bandwidth(all, Json::object(), check);
+    return check;
+  };
+  const auto check = judged(9, 3);
+  CHECK(check.outcome == Outcome::Fail);
+  CHECK(english(check.at_fault) == Names{named(3)});
+  CHECK_MESSAGE(check.reason.en.find("its control group has a quota of 0.5 processors (/sys/fs/cgroup/pod/cpu.max), "
+                                     "which held it back in 40 periods, 3 s in all") != std::string::npos,
+                check.reason.en);
+  CHECK(check.reason.en.find("ranks 2, 3: reach") == std::string::npos);
+  CHECK(check.reason.zh.find("处理器配额为 0.5") != std::string::npos);
+  CHECK(english(judged(9, 0.4).at_fault) == Names{"ranks 2, 3"});  // less than a twentieth of the time
+  CHECK(judged(1, 3).outcome == Outcome::Pass);                    // nobody looks slow
+}
+
 TEST_CASE("processors: what another process takes is counted, and what this one takes is its own") {
   const Processors processors;
   const auto child = fork();

@@ -268,6 +268,17 @@ TEST_CASE("a slow host among its siblings is named, and noise or equal numbers n
   CHECK(judged(judge_bandwidth, {{{"rate", 200.0}}, {{"rate", 90.0}}}).outcome == Outcome::Pass);  // of two nobody
   CHECK(english(judged(judge_bandwidth, {{{"rate", 90.0}}}, {{"memory_bandwidth_gb", 150.0}}).at_fault) == Names{"n0"});
   CHECK(judged(judge_bandwidth, {{{"rate", 90.0}}}, {{"memory_bandwidth_gb", 80.0}}).outcome == Outcome::Pass);
+  const nlohmann::json quota = {
+      {"seconds", 3}, {"periods", 40}, {"quota", 0.5}, {"file", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"}};
+  const nlohmann::json processors = {{"machine", "m"}, {"cores", 2},  {"seconds", 10},     {"busy", 1},
+                                     {"own", 1},       {"wanted", 2}, {"held_back", quota}};
+  const auto held =
+      judged(judge_bandwidth, {{{"rate", 90.0}, {"processors", processors}}}, {{"memory_bandwidth_gb", 150.0}});
+  CHECK(held.outcome == Outcome::Fail);
+  CHECK_MESSAGE(
+      held.reason.en.find("has a quota of 0.5 processors (/sys/fs/cgroup/cpu/cpu.cfs_quota_us)") != std::string::npos,
+      held.reason.en);
+  CHECK(held.reason.en.find("GB/s") == std::string::npos);
 }
 
 TEST_CASE("the triad is right with every split and gives a rate") {
