@@ -128,6 +128,7 @@ Lock unresolved(const Job& job) {
           .payload_digest = job.payload_digest,
           .target = job.target,
           .overruled = job.overruled,
+          .host_libraries = job.host_libraries,
           .system = job.system,
           .python = job.python,
           .imports = job.imports,
@@ -203,6 +204,47 @@ void write_evidence(const fs::path& folder, const Job& job, const std::string& p
   if (job.inputs.lock_file != file) replace_text(file, pylock);  // never over a file of the job
 }
 
+// What a job with [python] has: the interpreter that is carried, what asks for its packages, and where.
+struct PythonSide {
+  Interpreter interpreter;
+  PythonMeans means;
+  LockedIndexes indexes;
+};
+
+PythonSide python_side(const LockOptions& options, Job& job, const fs::path& folder,
+                       const std::vector<fs::path>& system_folders, const Cache& cache, const fs::path& scratch,
+                       bundle::Progress& progress) {
+  const fs::path uv = find_uv(options.uv);
+  const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch);
+  progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
+  refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
+  const Interpreter builder = runnable(interpreter, job, uv, scratch);
+  PythonMeans means = python_means(job, uv, interpreter.version, builder, folder, cache, options.isolation, scratch);
+  means.tools.index_logins = index_logins(with_inputs(locked_indexes(job.inputs), job));
+  settle_torch(job, means, progress);
+  LockedIndexes indexes = with_inputs(locked_indexes(job.inputs), job);
+  means.tools.index_logins = index_logins(indexes);
+  tell_of_indexes(job, indexes, progress);
+  for (const std::string& name : unset_input_variables(job))
+    progress.warn("the requirements name ${" + name +
+                  "}, and uv gets no such variable: it stays as it stands there (set it)");
+  for (const std::string& name : job.inputs.excludes)
+    progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
+  return {.interpreter = interpreter, .means = std::move(means), .indexes = std::move(indexes)};
+}
+
+LockedPython lock_packages(PythonSide& side, const Lock& lock, const Job& job, const LockOptions& options,
+                           const HttpLogins& logins, SeenAhead& ahead, bundle::Progress& progress) {
+  PythonLock packages(job, side.means, progress);
+  do {
+    packages.ask();
+    write_evidence(side.means.folder, job, packages.pylock());
+    if (!packages.choice().sources.empty() && options.ask_sizes)
+      check_published(with_published(lock, packages.choice(), logins), side.means.cache, logins, ahead);
+  } while (!packages.build());
+  return packages.finish();
+}
+
 }  // namespace
 
 LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
@@ -211,7 +253,6 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   Lock lock = unresolved(job);
   for (const std::string& floor : job.fleet_floors) progress.note("fleet: " + floor);
   const fs::path file = lock_file_of(options, job), folder = file.parent_path();
-  const fs::path uv = find_uv(options.uv);
   const Cache cache(options.cache.empty() ? Cache::default_root() : options.cache, job.payload_digest);
   for (const std::string& variable : foreign_variables()) progress.warn(variable + kNotGoneBy);
   const bundle::ScratchFolder scratch("lock", cache.scratch());
@@ -225,36 +266,13 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   }
 
   // Python and its packages, and what else can be refused before the long work.
-  const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch.path());
-  progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
-  const Interpreter builder = runnable(interpreter, job, uv, scratch.path());
-  PythonMeans means =
-      python_means(job, uv, interpreter.version, builder, folder, cache, options.isolation, scratch.path());
-  means.tools.index_logins = index_logins(with_inputs(locked_indexes(job.inputs), job));
-  settle_torch(job, means, progress);
-  lock.indexes = with_inputs(locked_indexes(job.inputs), job);
-  const HttpLogins logins = index_logins(lock.indexes);
-  means.tools.index_logins = logins;
-  tell_of_indexes(job, lock.indexes, progress);
-  for (const std::string& name : unset_input_variables(job))
-    progress.warn("the requirements name ${" + name +
-                  "}, and uv gets no such variable: it stays as it stands there (set it)");
-  for (const std::string& name : job.inputs.excludes)
-    progress.warn(name + " is left out because the job excludes it: what asks for it may fail when it uses it");
+  std::optional<PythonSide> side;
+  if (!job.python.empty()) side = python_side(options, job, folder, system_folders, cache, scratch.path(), progress);
+  const HttpLogins logins = side ? index_logins(lock.indexes = side->indexes) : HttpLogins();
   Refusals refusals;  // what the one part refuses is no reason to ask the others in another run
   LockedPython python;
   SeenAhead ahead;
-  refusals.ask([&] {
-    PythonLock packages(job, means, progress);
-    do {
-      packages.ask();
-      write_evidence(folder, job, packages.pylock());
-      if (!packages.choice().sources.empty() && options.ask_sizes)
-        check_published(with_published(lock, packages.choice(), logins), means.cache, logins, ahead);
-    } while (!packages.build());
-    python = packages.finish();
-  });
+  if (side) refusals.ask([&] { python = lock_packages(*side, lock, job, options, logins, ahead, progress); });
   refusals.ask([&] { lock.models = list_models(job.models, cache, progress); });
   refusals.ask([&] { lock.apt = lock_apt(job.apt, job.target.arch, cache, progress); });
   refusals.ask([&] { lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress); });
@@ -267,25 +285,29 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   require_packages(lock.shared, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   lock.variables = variables_of(findings, job);
-  if (!findings.empty()) add_needs(findings, who_needs(job, uv, means.uv_python, python.facts));
+  if (!findings.empty()) add_needs(findings, who_needs(job, side->means.tools.uv, side->means.uv_python, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels, logins);
+  lock.glibc_floor = check_glibc_floor({}, job.target.glibc);
 
   // The interpreter's tree, programs, and the libraries that they share.
-  const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
-  NativeResolver resolver(job.target.arch, system_folders);
-  lock.programs = lock_programs(job, launcher, resolver);
-  Tree tree = gather_interpreter(interpreter, launcher);
-  require_imports(lock.imports, own_modules(interpreter, tree, lock.programs), lock.wheels, cache, logins, job.file,
-                  progress);
-  carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), progress);
-  if (runtime)
-    carry_runtime(tree, *runtime);
-  else
-    for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), progress);
-  std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock, job.target);
-  needs.insert(needs.end(), python.needs.begin(), python.needs.end());
-  lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
-  lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+  if (side) {
+    const Interpreter& interpreter = side->interpreter;
+    const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
+    NativeResolver resolver(job.target.arch, system_folders);
+    lock.programs = lock_programs(job, launcher, resolver);
+    Tree tree = gather_interpreter(interpreter, launcher);
+    require_imports(lock.imports, own_modules(interpreter, tree, lock.programs), lock.wheels, cache, logins, job.file,
+                    progress);
+    carry_libraries(tree, interpreter, resolver, job.target.glibc, options.patchelf, scratch.path(), progress);
+    if (runtime)
+      carry_runtime(tree, *runtime);
+    else
+      for (const LockedProgram& program : lock.programs) warn_of_search_path(program, resolver.closure(), progress);
+    std::vector<NativeNeed> needs = with_wheels(resolver.closure().needs, lock, job.target);
+    needs.insert(needs.end(), python.needs.begin(), python.needs.end());
+    lock.glibc_floor = check_glibc_floor(needs, job.target.glibc);
+    lock.interpreter = store_interpreter(tree, interpreter, resolver.closure(), cache, scratch.path());
+  }
 
   // Everything else, and whether it fits together.
   if (job.sdk) lock.sdk = store_sdk(*job.sdk, cache, scratch.path());

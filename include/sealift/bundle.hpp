@@ -84,6 +84,7 @@
 #include "sealift/bundle/native/elf.hpp"               // what the dynamic linker would read
 #include "sealift/bundle/native/elf_symbols.hpp"       // what it defines, and what others must define for it
 #include "sealift/bundle/native/gpu_code.hpp"          // which GPUs run the CUDA code in it
+#include "sealift/bundle/native/host_libraries.hpp"    // which libraries a site has itself
 #include "sealift/bundle/native/libc_version.hpp"      // which glibc a libc.so.6 is
 #include "sealift/bundle/native/gpu_models.hpp"        // the compute capability of a GPU by its name
 #include "sealift/bundle/native/system_libraries.hpp"  // which libraries belong to the target

@@ -99,10 +99,27 @@ Look look_at(const bundle::OpenBundle& opened, const ApplyOptions& options) {
   return look;
 }
 
+// A bundle of models, data, images or packages of the system alone would take the programs' interpreter away.
+[[noreturn]] void refuse_without_interpreter(const bundle::Manifest& manifest, const ApplyOptions& options) {
+  throw bundle::Error(
+      bundle::ErrorCode::Conflict,
+      {.what = "the bundle brings no interpreter, and what is current has one; nothing was written",
+       .where = options.prefix.current().string(),
+       .expected = "a bundle with an interpreter, or a prefix of its own",
+       .got = manifest.stem(),
+       .next =
+           "install it beside: " + shell_option("--prefix", options.prefix.folder().parent_path() / manifest.name) +
+           ", and name its files by that path; or pack them with [python] as it is here, and `create --base` with "
+           "this prefix's inventory, which carries only what is new; if it is to take the place of what is current: "
+           "--allow-other-name"});
+}
+
 // Whoever signs for another name or channel may be somebody else; only the operator says that theirs is to be used.
 void refuse_other_name(const InstallPlan& plan, const bundle::Manifest& manifest, const ApplyOptions& options) {
   const bundle::Stream offered{.channel = manifest.channel, .name = manifest.name};
-  if (!plan.current || *plan.current == offered || options.allow_other_name) return;
+  if (!plan.current || options.allow_other_name) return;
+  if (plan.loses_interpreter) refuse_without_interpreter(manifest, options);
+  if (*plan.current == offered) return;
   throw bundle::Error(bundle::ErrorCode::Conflict,
                       {.what = "the bundle is of another name or channel than what is current; nothing was written",
                        .where = options.prefix.current().string(),

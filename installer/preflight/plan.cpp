@@ -113,6 +113,21 @@ void sort_entries(const bundle::VerifiedBundle& bundle, const Store& store, bool
   plan.needed_inodes += 64;
 }
 
+bool has_interpreter(const GenerationRecord& current, const Prefix& prefix) {
+  std::error_code ignored;
+  return !current.interpreter.empty() && std::filesystem::exists(prefix.current() / current.interpreter, ignored);
+}
+
+// It is a file, or somewhere in a tree that makes the environment's root.
+bool brings_interpreter(const bundle::Manifest& manifest) {
+  const std::vector<bundle::Environment::Placement>& placements = manifest.environment.placements;
+  return std::any_of(placements.begin(), placements.end(), [&](const bundle::Environment::Placement& placement) {
+    const Entry* entry = manifest.find(placement.entry);
+    return placement.into == manifest.environment.interpreter.text() ||
+           (placement.into.empty() && entry != nullptr && entry->kind == bundle::EntryKind::Tree);
+  });
+}
+
 }  // namespace
 
 std::string_view name_of(InstallPlan::Action action) {
@@ -126,8 +141,10 @@ InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix
   if (is_prefix(prefix)) {
     const Status status = status_of(prefix);
     for (const Status::Generation& generation : status.generations)
-      if (generation.number == status.current && generation.record)
+      if (generation.number == status.current && generation.record) {
         plan.current = {.channel = generation.record->channel, .name = generation.record->name};
+        plan.loses_interpreter = has_interpreter(*generation.record, prefix) && !brings_interpreter(bundle.manifest());
+      }
     if (const std::optional<unsigned> same = generation_of(bundle.identity(), status)) {
       plan.action = same == status.current ? InstallPlan::Action::Nothing : InstallPlan::Action::SwitchTo;
       plan.generation = *same;

@@ -21,6 +21,7 @@ struct InstallPlan {
   Action action = Action::Install;
   unsigned generation = 1;                   // that becomes current
   std::optional<bundle::Stream> current;     // what is current now; nothing too when its record cannot be read
+  bool loses_interpreter = false;            // what is current has one, and the bundle brings none
   std::vector<const bundle::Entry*> unpack;  // point into the bundle's manifest
   std::vector<const bundle::Entry*> reuse;   // are in the store already
   std::uint64_t needed_bytes = 0;            // with a margin for folders and records

@@ -95,7 +95,9 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
     line("audit     ", facts_of(applied.record->audit));
     line("self-test ", facts_of(applied.record->self_check));
   }
-  if (!options.dry_run) line("use it    ", (options.prefix.current() / "bin").string());
+  std::error_code ignored;
+  const std::filesystem::path current = options.prefix.current(), programs = current / "bin";
+  if (!options.dry_run) line("use it    ", (std::filesystem::exists(programs, ignored) ? programs : current).string());
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/child_process.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::installer {
@@ -122,9 +123,9 @@ std::string missing_library(const std::string& reason) {
 }  // namespace
 
 LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
-                      const fs::path& scratch, std::chrono::seconds patience) {
+                      const fs::path& scratch, std::chrono::seconds patience, const std::vector<std::string>& of_host) {
   const std::vector<std::string> answers = Loading(files, generation, interpreter, scratch, patience).run();
-  std::set<std::string> carried, waiting, left;
+  std::set<std::string> carried, waiting, waiting_for_host, left;
   for (const ElfPlace& file : files) carried.insert(file.soname);
   LoadReport report{.files = files.size()};
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -137,6 +138,10 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& genera
     } else if (bundle::is_driver_library(missing) || waiting.contains(missing)) {
       waiting.insert(file.soname);
       report.driver.push_back({file.path, reason});
+    } else if (waiting_for_host.contains(missing) ||
+               (!carried.contains(missing) && bundle::is_host_library(of_host, missing))) {
+      waiting_for_host.insert(file.soname);
+      report.host.push_back({file.path, reason});
     } else {
       const bool known = bundle::is_optional_plugin(file.path.substr(file.path.rfind('/') + 1));
       const bool plugin = !file.program && (known ? absent || left.contains(missing)

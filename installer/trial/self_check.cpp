@@ -7,7 +7,9 @@
 #include "installer/trial/bare_environment.hpp"
 #include "installer/trial/load_check.hpp"
 #include "installer/trial/self_check_scripts.hpp"
+#include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/host/child_process.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 
 namespace sealift::installer {
 
@@ -121,7 +123,7 @@ class Checker {
     if (files.empty()) return add("native files", false, "there is none");
     if (!places(environment_.interpreter.text()))
       return add("native files", false, "the bundle brings no interpreter to load them with");
-    LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience);
+    LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience, of_host());
     const std::string unneeded = waive(report.broken);
     if (!report.broken.empty())
       fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
@@ -131,8 +133,16 @@ class Checker {
     add("native files", true,
         std::to_string(report.loaded) + " of " + std::to_string(report.files) + " libraries and programs load" +
             unneeded);
+    if (!report.host.empty()) add("files that need this machine's own libraries", false, listed(report.host));
     if (!report.driver.empty()) add("files that need a driver", false, listed(report.driver));
     if (!report.plugins.empty()) add("plugins that nothing here needs", false, listed(report.plugins));
+  }
+
+  std::vector<std::string> of_host() const {
+    constexpr std::uint64_t kMostText = 1 << 20;
+    const fs::path file = generation_ / bundle::kHostLibrariesPlace;
+    if (!places(std::string(bundle::kHostLibrariesPlace))) return {};
+    return bundle::parse_host_libraries(bundle::read_text(file, kMostText), file.string());
   }
 
   // Takes out of `broken` what is waived, and names the waivers that nothing needed.

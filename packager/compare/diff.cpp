@@ -74,7 +74,8 @@ DiffSide side_of(const Lock& lock) {
   DiffSide side{.name = lock.stem()};
   add_common_facts(side, lock.version, lock.channel, lock.rollback_floor, lock.target, lock.runtime, lock.glibc_floor,
                    lock.imports);
-  side.facts["interpreter"] = "bin/python" + lock.python;
+  side.facts["interpreter"] =
+      lock.python.empty() ? bundle::Environment().interpreter.text() : "bin/python" + lock.python;
   side.facts["payload_digest"] = bundle::name_of(lock.payload_digest);
   side.facts["target.glibcxx"] = lock.target.glibcxx;
   side.facts["target.cxxabi"] = lock.target.cxxabi;
@@ -91,8 +92,9 @@ DiffSide side_of(const Lock& lock) {
     add_item(side, "wheel " + bundle::normalized_project_name(wheel.name), "wheels/" + wheel.file_name,
              {.version = name ? name->version : wheel.version, .size = wheel.size, .sha256 = wheel.sha256});
   }
-  side.items["interpreter"] = {
-      .version = lock.interpreter.version, .size = lock.interpreter.size, .sha256 = lock.interpreter.sha256};
+  if (!lock.python.empty())
+    side.items["interpreter"] = {
+        .version = lock.interpreter.version, .size = lock.interpreter.size, .sha256 = lock.interpreter.sha256};
   for (const LockedProgram& program : lock.programs)
     side.items["programs/" + program.into] = {.size = program.size, .sha256 = program.sha256};
   for (const LockedImage& image : lock.images) {

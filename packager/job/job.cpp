@@ -78,6 +78,7 @@ void read_target(TomlTable table, const fs::path& folder, Job& job) {
     if (has_profile && job.target.glibc == bundle::GlibcVersion{}) table.string("glibc");
   });
   table.attempt([&] { job.overruled = read_overruled(table); });
+  table.attempt([&] { job.host_libraries = read_host_libraries(table, folder); });
   table.attempt([&] {
     const std::string runtime = table.string_or("runtime", "target");
     if (runtime != "target" && runtime != "carried")
@@ -117,6 +118,20 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
         table.refuse("imports", "this is not a module name", "like \"torch\" or \"torch.nn\"", module);
   });
   table.done();
+}
+
+// What a job without [python] can carry: what needs no interpreter, nor libraries that are carried beside one.
+void check_without_python(TomlTable& table, const Job& job) {
+  for (const char* key : {"owner", "shared", "startup", "toolchain", "program", "golden", "sdk"})
+    if (table.has(key))
+      table.refuse(key, "this is for a bundle with an interpreter", "an interpreter, by [python]", {},
+                   "add [python], or leave this out");
+  if (job.carries_runtime)
+    table.refuse("target", "a glibc is carried for an interpreter and what it loads", "an interpreter, by [python]", {},
+                 "leave runtime out");
+  if (job.models.empty() && job.images.empty() && job.apt.packages.empty() && job.rpm.packages.empty())
+    table.refuse_missing("python", "there is nothing to pack",
+                         "[python]; or [[model]], [[data]], [[image]], [apt], [rpm]");
 }
 
 // A generation is one prefix with one interpreter, to which bin/python and every script in bin/ belong.
@@ -232,7 +247,7 @@ Job read_job(const fs::path& file) {
   table.attempt([&] { read_target(table.table("target"), folder, job); });
   table.attempt([&] {
     if (table.is_array("python")) refuse_several_pythons(table);
-    read_python(table.table("python"), folder, job);
+    if (table.has("python")) read_python(table.table("python"), folder, job);
   });
   table.attempt([&] { read_programs(table, folder, job); });
   table.attempt([&] { read_goldens(table, folder, job); });
@@ -254,6 +269,7 @@ Job read_job(const fs::path& file) {
   table.attempt([&] {
     if (table.has("environment")) read_environment(table.table("environment"), job);
   });
+  if (!table.has("python") && table.is_good()) check_without_python(table, job);
   table.done();
   return job;
 }

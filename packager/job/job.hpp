@@ -38,12 +38,13 @@ struct Job {
   std::string channel = "stable";
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
-  std::vector<std::string> overruled = {};     // checks against the target that refuse nothing (profile_check.hpp)
-  std::vector<std::string> fleet_floors = {};  // of a profile of many machines: who lowers what, for people
-  bool carries_runtime = false;                // the bundle has a glibc, because the target's is too old
-  std::filesystem::path system = {};           // a root that libraries are taken from; empty: this machine's own
-  std::string python;                          // "3.11"
-  std::string interpreter = "auto";            // "auto", or an absolute path
+  std::vector<std::string> overruled = {};       // checks against the target that refuse nothing (profile_check.hpp)
+  std::vector<std::string> host_libraries = {};  // patterns of what the target has itself (host_libraries.hpp)
+  std::vector<std::string> fleet_floors = {};    // of a profile of many machines: who lowers what, for people
+  bool carries_runtime = false;                  // the bundle has a glibc, because the target's is too old
+  std::filesystem::path system = {};             // a root that libraries are taken from; empty: this machine's own
+  std::string python;                            // "3.11"; empty: no interpreter, and no packages for it
+  std::string interpreter = "auto";              // "auto", or an absolute path
   std::optional<bundle::Digest> interpreter_sha256;  // of an archive
   PythonInputs inputs;                               // the Python packages
   std::vector<std::string> imports;                  // modules that the self-test imports

@@ -187,6 +187,16 @@ LockedIndexes read_indexes(TomlTable table, const fs::path& folder) {
   return indexes;
 }
 
+LockedInterpreter read_interpreter(TomlTable table) {
+  LockedInterpreter interpreter{.description = table.string("description"),
+                                .version = table.string("version"),
+                                .sha256 = digest(table),
+                                .size = table.integer("size"),
+                                .libraries = table.strings("libraries")};
+  table.done();
+  return interpreter;
+}
+
 }  // namespace
 
 std::string_view name_of(SourceKind kind) {
@@ -207,16 +217,18 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
       "format = {}\nname = {}\nversion = {}\nchannel = {}\nrollback_floor = {}\ncreated = {}\npayload_digest = "
       "{}\npython "
       "= {}\nimports = {}\n{}\n"
-      "[target]\n{}glibc_floor = {}\n{}{}\n",
+      "[target]\n{}glibc_floor = {}\n{}{}{}\n",
       kLockFormat, toml_quoted(lock.name), lock.version, toml_quoted(lock.channel), lock.rollback_floor,
       toml_quoted(lock.created), toml_quoted(name_of(lock.payload_digest)), toml_quoted(lock.python),
       list(lock.imports), warning_lines(lock.warnings), bundle::write_target_keys(lock.target),
       toml_quoted(lock.glibc_floor.text()), lock.overruled.empty() ? "" : "overrule = " + list(lock.overruled) + "\n",
+      lock.host_libraries.empty() ? "" : "host_libraries = " + list(lock.host_libraries) + "\n",
       lock.system.empty() ? "" : "system = " + toml_quoted(lock.system.lexically_relative(folder).string()) + "\n");
-  out +=
-      fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
-                  toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
-                  toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size, list(lock.interpreter.libraries));
+  if (!lock.python.empty())
+    out += fmt::format("[interpreter]\ndescription = {}\nversion = {}\nsha256 = {}\nsize = {}\nlibraries = {}\n",
+                       toml_quoted(lock.interpreter.description), toml_quoted(lock.interpreter.version),
+                       toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size,
+                       list(lock.interpreter.libraries));
   out += write_indexes(lock.indexes, folder) + write_environment(lock.variables) + write_toolchain(lock.toolchain) +
          write_sdk(lock.sdk);
   if (lock.runtime)
@@ -269,16 +281,11 @@ Lock read_lock(const fs::path& file) {
   read_target_keys(target, lock.target);
   lock.glibc_floor = glibc(target, "glibc_floor");
   lock.overruled = read_overruled(target);
+  lock.host_libraries = read_host_libraries(target, {});
   const fs::path folder = fs::absolute(file).parent_path();
   if (target.has("system")) lock.system = (folder / target.string("system")).lexically_normal();
   target.done();
-  TomlTable interpreter = table.table("interpreter");
-  lock.interpreter = {.description = interpreter.string("description"),
-                      .version = interpreter.string("version"),
-                      .sha256 = digest(interpreter),
-                      .size = interpreter.integer("size"),
-                      .libraries = interpreter.strings("libraries")};
-  interpreter.done();
+  if (!lock.python.empty()) lock.interpreter = read_interpreter(table.table("interpreter"));
   if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"), folder);
   if (table.has("environment")) lock.variables = read_environment(table.table("environment"));
   lock.toolchain = read_toolchain(table);

@@ -100,10 +100,11 @@ struct Lock {
   std::string created;                                                       // RFC 3339, UTC
   bundle::DigestAlgorithm payload_digest = bundle::DigestAlgorithm::Sha256;  // of the payload's chunks
   bundle::Target target;
-  std::vector<std::string> overruled = {};  // checks against the target that refuse nothing; sorted
-  std::filesystem::path system = {};        // as the job names it: where the target's glibc is read; empty: here
+  std::vector<std::string> overruled = {};       // checks against the target that refuse nothing; sorted
+  std::vector<std::string> host_libraries = {};  // names and patterns of what the target has itself; sorted
+  std::filesystem::path system = {};             // as the job names it: where the target's glibc is read; empty: here
   bundle::GlibcVersion glibc_floor;
-  std::string python;  // "3.11"
+  std::string python;  // "3.11"; empty: without an interpreter and packages for it
   std::vector<std::string> imports;
   LockedIndexes indexes;
   std::vector<std::string> warnings = {};  // about what was chosen, by uv and by us

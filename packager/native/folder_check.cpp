@@ -231,7 +231,7 @@ std::string_view path_of(const NativeFile& file) {
 // Whether ld.so gets to this part for something that the file needs: the parts before do not have it.
 bool is_reached(const NativeIndex& index, const NativeFile& file, std::string_view before) {
   for (const std::string& wanted : file.elf.needed) {
-    if (bundle::belongs_to_target(wanted)) continue;
+    if (index.is_of_target(wanted)) continue;
     const std::vector<std::string> folders = expand_search_path(before, file.folder(), index.arch());
     if (std::none_of(folders.begin(), folders.end(),
                      [&](const std::string& folder) { return index.find(folder + "/" + wanted).has_value(); }))

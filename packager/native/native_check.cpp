@@ -102,7 +102,7 @@ class Check {
       if (!index_.fits(file) || is_program(at(file))) continue;
       for (const std::string& wanted : at(file).elf.needed) {
         const std::string library = wanted.substr(wanted.rfind('/') + 1);
-        if (bundle::belongs_to_target(library) || walk_.found.contains({file, wanted})) continue;
+        if (index_.is_of_target(library) || walk_.found.contains({file, wanted})) continue;
         const bool plugin = bundle::is_optional_plugin(at(file).file_name());
         (index_.brings(wanted) ? before
          : plugin              ? optional

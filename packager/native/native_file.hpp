@@ -35,6 +35,7 @@ struct NativeFile {
 struct NativeFiles {
   std::vector<NativeFile> files;             // sorted by path
   std::map<std::string, std::string> links;  // of the interpreter's tree: path -> path that it means
+  std::vector<std::string> of_host = {};     // patterns of libraries that the target has itself
 };
 
 }  // namespace sealift::packager

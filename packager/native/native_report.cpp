@@ -43,7 +43,9 @@ std::string remedy_from_host(const std::string& library, const bundle::Target& t
         toml_quoted(file.string()), toml_quoted("lib/" + library));
   }
   return "require a wheel that brings it, or install the package that has it on this machine and carry it as a "
-         "[[program]] into lib/";
+         "[[program]] into lib/; where the target has it itself (a vendor's stack), say so in the job file:\n         "
+         "[target]\n         host_libraries = [" +
+         toml_quoted(library) + "]";
 }
 
 std::string_view name_of(Severity severity) {

@@ -6,6 +6,7 @@
 
 #include "packager/libraries/dlopen_table.hpp"
 #include "packager/libraries/loader_search.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
@@ -61,7 +62,7 @@ class Process {
     for (; next_ < objects_.size(); ++next_) {
       const std::size_t who = objects_[next_].file;
       for (const std::string& wanted : index_->at(who).elf.needed) {
-        if (bundle::belongs_to_target(fs::path(wanted).filename().string())) continue;
+        if (index_->is_of_target(fs::path(wanted).filename().string())) continue;
         if (const std::optional<std::size_t> file = find(wanted, next_)) {
           names_.emplace(wanted, *file);
           found(who, wanted, *file);
@@ -133,6 +134,10 @@ std::optional<std::size_t> NativeIndex::find(const std::string& path) const {
     step = &link->second;
   }
   return std::nullopt;
+}
+
+bool NativeIndex::is_of_target(const std::string& name) const {
+  return bundle::belongs_to_target(name) || (!brings(name) && bundle::is_host_library(files_.of_host, name));
 }
 
 std::vector<std::size_t> NativeIndex::named(const std::string& name) const {

@@ -33,6 +33,8 @@ class NativeIndex {
   std::vector<std::size_t> named(const std::string& name) const;
   // Whether a file that fits is among them.
   bool brings(const std::string& name) const;
+  // Whether the target has it: glibc, the GPU's driver, or what the job says.
+  bool is_of_target(const std::string& name) const;
   // Every SONAME, file name and link name.
   const std::map<std::string, std::vector<std::size_t>>& names() const { return names_; }
 

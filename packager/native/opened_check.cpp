@@ -42,7 +42,7 @@ Renamed renamed_in(const NativeIndex& index) {
 // The name is needed or its own, is in the bundle in any version or in the same wheel under a new name, belongs to
 // the target, or is in the table.
 bool is_explained(const std::string& name, const NativeFile& file, const NativeIndex& index, const Renamed& renamed) {
-  if (bundle::belongs_to_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
+  if (index.is_of_target(name) || is_known_to_be_opened(name) || name == file.elf.soname) return true;
   const std::string stem = name.substr(0, name.find(".so") + 3);
   if (renamed.contains({file.owner, stem})) return true;
   const auto starts = [&](const std::string& other) { return other.starts_with(stem); };

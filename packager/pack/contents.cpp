@@ -8,6 +8,7 @@
 #include "packager/models/model_files.hpp"
 #include "packager/native/native_file.hpp"
 #include "packager/rpm/rpm_files.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -60,6 +61,18 @@ Content content_of(const ToolchainFile& file) {
           .origin = FromText{file.text}};
 }
 
+Content content_of_host_libraries(const std::vector<std::string>& patterns) {
+  const std::string text = bundle::write_host_libraries(patterns), place(bundle::kHostLibrariesPlace);
+  return {.kind = Content::Kind::File,
+          .name = place,
+          .owner = "the job's [target] host_libraries",
+          .entry = "programs/" + place,
+          .into = place,
+          .size = text.size(),
+          .sha256 = bundle::sha256(bundle::as_bytes(text)),
+          .origin = FromText{text}};
+}
+
 Content content_of(const LockedSdk& locked) {
   return {.kind = Content::Kind::Tree,
           .name = "the C++ core",
@@ -86,7 +99,8 @@ Content content_of(const bundle::Variables& variables) {
 }  // namespace
 
 std::vector<Content> contents_of(const Lock& lock) {
-  std::vector<Content> contents = {content_of(lock.interpreter)};
+  std::vector<Content> contents;
+  if (!lock.python.empty()) contents.push_back(content_of(lock.interpreter));
   for (const LockedWheel& wheel : lock.wheels) {
     contents.push_back(content_of(wheel));
     contents.back().startup_files = allowed_files(lock.startup_files, wheel.name);
@@ -94,6 +108,7 @@ std::vector<Content> contents_of(const Lock& lock) {
   for (const LockedProgram& program : lock.programs) contents.push_back(content_of(program));
   for (const ToolchainFile& file : toolchain_files(lock.toolchain, lock.target, lock.python))
     contents.push_back(content_of(file));
+  if (!lock.host_libraries.empty()) contents.push_back(content_of_host_libraries(lock.host_libraries));
   if (lock.sdk) contents.push_back(content_of(*lock.sdk));
   if (!lock.variables.empty()) contents.push_back(content_of(lock.variables));
   for (const LockedModel& model : lock.models)

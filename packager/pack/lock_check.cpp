@@ -52,11 +52,15 @@ void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, cons
                     ToldWarnings& told, bundle::Progress& progress) {
   const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
                                   [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
+  const std::vector<Content> contents = contents_of(lock);
   if (away == 0) {
-    const PackPlan plan = plan_pack(lock, contents_of(lock), {}, cache);
+    for (const Content& content : contents)
+      if (const auto* text = std::get_if<FromText>(&content.origin); text != nullptr && !cache.contains(content.sha256))
+        cache.keep(text->text, content.sha256);
+    const PackPlan plan = plan_pack(lock, contents, {}, cache);
     warn_of_contents(plan, told, progress);
     check_native(plan, cache, {}, told, progress);
-  } else if (ask_servers && !check_ahead(lock, contents_of(lock), cache, logins, ahead)) {
+  } else if (ask_servers && !check_ahead(lock, contents, cache, logins, ahead)) {
     progress.note("some files could not be looked into before they are fetched: create checks them");
   }
 }

@@ -68,8 +68,10 @@ bundle::Manifest draft_of(const Lock& lock) {
   draft.target = {.arch = lock.target.arch, .glibc = lock.target.glibc};  // what a manifest carries
   draft.glibc_floor = lock.glibc_floor;
   draft.overruled = lock.overruled;
-  draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
-  draft.environment.site_packages = SafePath::parse(bundle::site_packages_of(lock.python), "lock");
+  if (!lock.python.empty()) {
+    draft.environment.interpreter = SafePath::parse("bin/python" + lock.python, "lock");
+    draft.environment.site_packages = SafePath::parse(bundle::site_packages_of(lock.python), "lock");
+  }
   draft.environment.imports = lock.imports;
   draft.environment.runtime = lock.runtime;
   for (const StartupRule& rule : lock.startup_files) draft.environment.startup_files.push_back(rule.sha256);
@@ -122,6 +124,7 @@ PackPlan plan_pack(const Lock& lock, const std::vector<Content>& contents, const
                    const Cache& cache, const Repair& repair) {
   PackPlan plan{.draft = draft_of(lock),
                 .profile = lock.target,
+                .host_libraries = lock.host_libraries,
                 .system = lock.system,
                 .python = lock.python,
                 .entries = {},

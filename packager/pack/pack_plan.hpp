@@ -26,11 +26,12 @@ struct PlannedEntry {
 using Companions = std::map<std::string, std::filesystem::path>;
 
 struct PackPlan {
-  bundle::Manifest draft;             // without payload and entries
-  bundle::Target profile;             // all that the lock knows of the target; the draft's says less
-  std::filesystem::path system = {};  // where the target's glibc is read; empty: here
-  std::string python;                 // "3.11"
-  std::vector<PlannedEntry> entries;  // sorted by path
+  bundle::Manifest draft;                        // without payload and entries
+  bundle::Target profile;                        // all that the lock knows of the target; the draft's says less
+  std::vector<std::string> host_libraries = {};  // patterns of what the target has itself
+  std::filesystem::path system = {};             // where the target's glibc is read; empty: here
+  std::string python;                            // "3.11"
+  std::vector<PlannedEntry> entries;             // sorted by path
   std::vector<std::filesystem::path>
       companions;      // copied beside the payload, in the order and under the names of the draft's
   LeftOut left_out;    // by [[owner]] rules, or brought by another wheel too; the draft's placements say it as well

@@ -22,6 +22,7 @@ NativeFiles files_of(const PackPlan& plan, const Cache& cache, const Repair& rep
   for (const PlannedEntry& entry : plan.entries)
     if (entry.content.kind != Content::Kind::File) contents.push_back(entry.content);
   NativeFiles files = read_native_files(contents, plan.python, cache, repair, progress);
+  files.of_host = plan.host_libraries;
   std::erase_if(files.files, [&](const NativeFile& file) {
     const auto out = plan.left_out.find(file.owner);
     return out != plan.left_out.end() && out->second.contains(file.path);

@@ -10,6 +10,7 @@
 #include "sealift/bundle/core/file.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -111,6 +112,18 @@ void read_pythons(TomlTable& table, bundle::Target& target) {
     if (table.has("python")) check_range(table, "python", version, {"a Python version", "3.0", "3.100"});
 }
 
+// Of a folder on this machine: the names of its libraries, links among them.
+std::set<std::string> libraries_in(const fs::path& folder) {
+  constexpr std::size_t kMostNames = 10'000;
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator there(folder, error); !error && there != fs::directory_iterator(); there.increment(error))
+    if (const std::string name = there->path().filename().string();
+        name.find(".so") != name.npos && bundle::fault_of_host_library(name) == nullptr && names.size() < kMostNames)
+      names.insert(name);
+  return names;
+}
+
 }  // namespace
 
 void read_target_keys(TomlTable& table, bundle::Target& target) {
@@ -147,6 +160,24 @@ std::vector<std::string> read_overruled(TomlTable& table) {
   std::sort(checks.begin(), checks.end());
   checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
   return checks;
+}
+
+std::vector<std::string> read_host_libraries(TomlTable& table, const fs::path& folder) {
+  std::set<std::string> names;
+  for (const std::string& said : table.strings("host_libraries")) {
+    if (said.find('/') != said.npos) {
+      const std::set<std::string> inside = libraries_in(folder / said);
+      if (inside.empty())
+        table.refuse("host_libraries", "this folder has no libraries on this machine", "a folder with lib*.so files",
+                     said, "name the libraries themselves: \"libascendcl.so\", \"libhccl*.so\"");
+      names.insert(inside.begin(), inside.end());
+    } else if (const char* fault = bundle::fault_of_host_library(said)) {
+      table.refuse("host_libraries", fault, "like \"libascendcl.so\", \"libhccl*.so\", or a folder", said);
+    } else {
+      names.insert(said);
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 bundle::Target parse_profile(std::string_view text, const fs::path& where) {

@@ -19,6 +19,10 @@ void read_target_keys(TomlTable& table, bundle::Target& target);
 // The names of the checks that `overrule` lists, sorted; throws the document's fault for one that does not exist.
 std::vector<std::string> read_overruled(TomlTable& table);
 
+// `host_libraries`: names of libraries that are the target's own, `*` for any characters, and folders of this machine,
+// which stand for the libraries in them, below `folder` unless they are absolute. Sorted.
+std::vector<std::string> read_host_libraries(TomlTable& table, const std::filesystem::path& folder);
+
 // Throws Usage naming file, line and key for a fault, an unknown key, and lines that do not match `check`; CannotCheck
 // for a profile of another format.
 bundle::Target read_profile(const std::filesystem::path& file);

@@ -18,9 +18,10 @@ std::uint64_t size_of(const std::vector<LockedWheel>& wheels) {
 
 void show(const LockResult& result, bundle::Progress& progress) {
   const Lock& lock = result.lock;
-  progress.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", lock.wheels.size(),
-                            bundle::human_size(size_of(lock.wheels)), lock.interpreter.description,
-                            lock.programs.size(), lock.glibc_floor.text()));
+  if (!lock.python.empty())
+    progress.note(fmt::format("locked {} wheels ({}), {}, {} program(s); they need glibc {}", lock.wheels.size(),
+                              bundle::human_size(size_of(lock.wheels)), lock.interpreter.description,
+                              lock.programs.size(), lock.glibc_floor.text()));
   for (const LockedModel& model : lock.models)
     progress.note(fmt::format("locked {} {}: {} files ({})", model.spec.data ? "data" : "the model", model.spec.title(),
                               model.tree ? model.tree->files : model.files.size(), bundle::human_size(model.size())));

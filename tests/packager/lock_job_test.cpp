@@ -13,6 +13,8 @@
 #include "packager/files/cache.hpp"
 #include "packager/files/replace_text.hpp"
 #include "packager/host/process.hpp"
+#include "packager/pack/contents.hpp"
+#include "packager/pack/pack_plan.hpp"
 #include "tests/packager/desk.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -47,6 +49,23 @@ TEST_CASE("a job becomes a lock beside it, with uv's own answer as evidence and 
     CHECK(read_file(result.file) == before);
   }
   ::unsetenv("SOURCE_DATE_EPOCH");
+}
+
+TEST_CASE("a job of data alone needs no interpreter and no uv, and its lock reads back as it was") {
+  const TempDir dir;
+  write_file(dir / "rows/a.jsonl", "{}\n");
+  write_file(dir / "job.toml",
+             "name = \"rows\"\nversion = 1\n[target]\narch = \"x86_64\"\nglibc = \"2.36\"\n[[data]]\nsource = "
+             "\"rows\"\n");
+  bundle::Progress progress(nullptr);
+  const LockResult result = lock_job({.job = dir / "job.toml", .cache = dir / "cache", .uv = dir / "no uv"}, progress);
+  CHECK(result.lock.python.empty());
+  CHECK(read_lock(result.file) == result.lock);
+  const std::vector<Content> contents = contents_of(result.lock);
+  REQUIRE(contents.size() == 1);
+  CHECK(contents[0].into == "data/rows/a.jsonl");
+  CHECK(plan_pack(result.lock, contents, {}, Cache(dir / "cache"), {}).draft.environment.interpreter ==
+        bundle::Environment().interpreter);
 }
 
 TEST_CASE("a misspelt import is known at lock, by the directory of a wheel that nobody has fetched yet") {

@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,24 @@ def main(work):
         (work / "keys/root.fingerprint").read_text().strip())
     run(work / "prefix/current/bin/python3", "-c", "import addressed, both, hostpkg.plugins.extra, other")
     print("all of them are installed")
+
+    # A bundle of data alone has no interpreter, and takes no environment's place: what is printed installs it beside.
+    (work / "rows").mkdir()
+    (work / "rows/a.jsonl").write_text("{}\n")
+    (work / "rows.toml").write_text('name = "rows"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "2.36"\n[[data]]\nsource = "rows"\n')
+    run(BIN / "sealift-pack", "lock", "rows.toml", "--uv", "none")
+    run(BIN / "sealift-pack", "create", "rows.lock.toml", "--root", "keys/root.1.json", "--key", "keys/release.key", "-o", "alone",
+        "--installer", BIN / "sealift-install")
+    apply = [BIN / "sealift-install", "apply", "alone/rows-1"]
+    fingerprint = ["--fingerprint", (work / "keys/root.fingerprint").read_text().strip()]
+    refused = subprocess.run([*map(str, apply), "--prefix", str(work / "prefix")], text=True, capture_output=True, cwd=work)
+    printed = re.search("install it beside: (--prefix [^,]*),", refused.stderr)
+    if refused.returncode != 10 or not printed:
+        sys.exit(f"failed: data in an environment's prefix\n{refused.stderr}")
+    run(*apply, *shlex.split(printed[1]), *fingerprint)
+    if (work / "rows/current/data/rows/a.jsonl").read_text() != "{}\n":
+        sys.exit("failed: the data are not there")
+    print("data alone are installed beside")
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -297,6 +297,22 @@ TEST_CASE("a bundle of another name or channel becomes current only when that is
   CHECK(site.apply(site.second).generation == 3);
 }
 
+TEST_CASE("a bundle without an interpreter takes no environment's place unless that is asked for") {
+  const Installed site;
+  const fs::path python = site.prefix().current() / "bin/python3";
+  fs::create_directories(python.parent_path());
+  write_file(python, "an interpreter");
+  TinyBundle tiny{.version = 9, .items = {file_item("files/data/rows", "rows", "data/rows")}};
+  const MadeBundle made = site.make(tiny, "models");
+  const auto before = installed(site.prefix().folder());
+  CHECK_REFUSED(site.apply(made), Conflict, "brings no interpreter");
+  CHECK_REFUSED(site.apply(made), Conflict, "--prefix " + (site.prefix().folder().parent_path() / "tiny").string());
+  CHECK(installed(site.prefix().folder()) == before);
+  ApplyOptions asked = site.options(made);
+  asked.allow_other_name = true;
+  CHECK(site.apply(asked).generation == 2);
+}
+
 TEST_CASE("a second bundle under an accepted version ends with 15 also as a downgrade below a newer one") {
   const Site site;
   const auto version = [](std::uint64_t number, const char* text) {

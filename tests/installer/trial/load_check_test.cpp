@@ -3,6 +3,7 @@
 #include "installer/trial/load_check.hpp"
 
 #include "installer/generations/generation_record.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 #include "tests/installer/made_libraries.hpp"
 #include "tests/support/left_out.hpp"
 
@@ -115,6 +116,29 @@ TEST_CASE("what waits for the GPU's driver is said to, also through another libr
   CHECK(!waiting->passed);
   CHECK(waiting->detail.find("lib/libgpu.so.1 (libcuda.so.1") != std::string::npos);
   CHECK(waiting->detail.find("lib/libabove.so.1") != std::string::npos);
+}
+
+TEST_CASE(
+    "what waits for a library of the machine's own is said to, also through another one, where the bundle says so") {
+  if (!host_has_tools()) return;
+  const LibraryShop shop;
+  shop.library("libvendorcl.so", "int begin(void) { return 0; }");
+  const std::string direct =
+      shop.library("libnpu.so.1", "int begin(void); int npu(void) { return begin(); }", {"libvendorcl.so"});
+  const std::string through =
+      shop.library("libabove.so.1", "int npu(void); int above(void) { return npu(); }", {"libnpu.so.1"});
+  const HostSite site;
+  TinyBundle tiny = bundle_with({{"lib/libnpu.so.1", direct}, {"lib/libabove.so.1", through}});
+  CHECK_REFUSED(site.apply(site.make(tiny)), SelfTest, "libvendorcl.so");
+  const std::string place(bundle::kHostLibrariesPlace);
+  tiny.items.push_back(file_item("programs/" + place, "libvendor*.so\n", place, false));
+  tiny.version = 2;
+  const Applied applied = site.apply(site.make(tiny, "second"));
+  const SelfCheck::Step* waiting = step(applied.record->self_check, "files that need this machine's own libraries");
+  REQUIRE(waiting != nullptr);
+  CHECK(waiting->detail.find("lib/libnpu.so.1 (libvendorcl.so") != std::string::npos);
+  CHECK(waiting->detail.find("lib/libabove.so.1") != std::string::npos);
+  CHECK(step(applied.record->self_check, "files that need a driver") == nullptr);
 }
 
 TEST_CASE("a library that is made to be preloaded is tried so") {

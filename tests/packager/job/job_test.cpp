@@ -96,6 +96,38 @@ TEST_CASE("the payload's chunks are digested with SHA-256 unless the job file as
     CHECK_REFUSED(folder.read("payload_digest = \"" + name + "\"\n" + kGood), Usage, "sha256 or sm3");
 }
 
+TEST_CASE("libraries of the target's own are named, by patterns or by a folder of this machine") {
+  const JobFolder folder;
+  write_file(folder.dir / "cann/lib64/libhccl.so", "");
+  write_file(folder.dir / "cann/lib64/libascendcl.so.1", "");
+  write_file(folder.dir / "cann/lib64/readme.txt", "");
+  std::filesystem::create_directory(folder.dir / "empty");
+  const auto with = [&](const std::string& list) {
+    std::string job = kGood;
+    return folder.read(job.insert(job.find("[target]\n") + 9, "host_libraries = [" + list + "]\n")).host_libraries;
+  };
+  CHECK(with("\"libge_*.so\", \"cann/lib64\"") ==
+        std::vector<std::string>{"libascendcl.so.1", "libge_*.so", "libhccl.so"});
+  for (const char* wrong : {"\"*\"", "\"lib*\"", "\"lib\"", "\"libx y\"", "\"hccl.so\"", "\"\""})
+    CHECK_REFUSED(with(wrong), Usage, "host_libraries");
+  CHECK_REFUSED(with("\"empty/\""), Usage, "name the libraries themselves");
+  CHECK_REFUSED(with("\"/no/such/folder\""), Usage, "name the libraries themselves");
+}
+
+TEST_CASE("a job without [python] has models, data, images or packages of a system, and nothing for an interpreter") {
+  const JobFolder folder;
+  write_file(folder.dir / "rows/a.jsonl", "{}\n");
+  const std::string head = "name = \"rows\"\nversion = 1\n", target = "[target]\narch = \"x86_64\"\nglibc = \"2.28\"\n",
+                    data = "[[data]]\nsource = \"rows\"\n";
+  CHECK(folder.read(head + target + data).python.empty());
+  CHECK_REFUSED(folder.read(head + target), Usage, "there is nothing to pack");
+  CHECK_REFUSED(folder.read(head + target + data + "[[program]]\nsource = \"rows/a.jsonl\"\ninto = \"bin/a\"\n"), Usage,
+                "add [python]");
+  CHECK_REFUSED(folder.read(head + "sdk = true\n" + target + data), Usage, "add [python]");
+  CHECK_REFUSED(folder.read(head + target + data + "[toolchain]\nc = true\n"), Usage, "add [python]");
+  CHECK_REFUSED(folder.read(head + target + "runtime = \"carried\"\n" + data), Usage, "leave runtime out");
+}
+
 TEST_CASE("a program of ours is named, and brings what belongs to it out of an installation") {
   const JobFolder folder;
   const std::filesystem::path root = folder.dir / "installed";

@@ -207,6 +207,16 @@ TEST_CASE("what the table says is opened by name is loaded after what its opener
   }
 }
 
+TEST_CASE("a library that the job says is the target's own is not asked for, unless the bundle brings it") {
+  Bundle bundle;
+  bundle.add(kSite + "torch_npu/lib/libtorch_npu.so").elf.needed = {"libascendcl.so", "libhccl.so.1"};
+  CHECK(bundle.check().findings.size() == 2);
+  bundle.files.of_host = {"libascendcl.so", "libhccl*"};
+  CHECK(bundle.check().findings.empty());
+  bundle.add(kSite + "other/libhccl.so.1");  // where libtorch_npu.so does not find it
+  CHECK(bundle.check().findings.size() == 1);
+}
+
 TEST_CASE("a part of another major version of cuDNN does not count") {
   Bundle bundle;
   for (const char* part : {"graph", "cnn", "adv", "engines_precompiled", "engines_runtime_compiled", "heuristic"})

@@ -28,6 +28,7 @@ bundle::Digest digest_of(const std::string& text) {
 // One of each kind.
 Lock lock_of_everything() {
   Lock lock;
+  lock.python = "3.11";
   lock.interpreter = {.version = "3.11.2", .sha256 = digest_of("python"), .size = 1000};
   lock.wheels = {
       {.file_name = "a-1-py3-none-any.whl", .url = "https://index.invalid/a", .sha256 = digest_of("a"), .size = 10},
