@@ -10,6 +10,7 @@
 #include "packager/native/native_files.hpp"
 #include "packager/native/profile_check.hpp"
 #include "packager/native/symbol_check.hpp"
+#include "packager/pack/other_cuda.hpp"
 
 namespace sealift::packager {
 
@@ -53,6 +54,7 @@ NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair
   NativeReport report =
       check_native(files, target, "libexec/python" + plan.python, runtime, glibc_symbols(target.arch, folders));
   add_profile(report, files, plan);
+  name_other_cuda(report, files, plan);
   for (const NativeFinding& finding : report.findings)
     if (finding.severity == Severity::Warning) told.warn(finding.what + " (" + finding.next + ")", progress);
   require_native(report, loaded_with(target, runtime), folders);

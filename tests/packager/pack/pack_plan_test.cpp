@@ -6,6 +6,7 @@
 
 #include "packager/compare/inspect.hpp"
 #include "packager/host/process.hpp"
+#include "packager/pack/other_cuda.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/hostile/hostile_gpu_code.hpp"
 #include "tests/support/refusal.hpp"
@@ -290,4 +291,11 @@ TEST_CASE("a library that a program expects from a wheel must be in one") {
   workshop.pack("one");
   workshop.lock.programs[0].from_wheels = {"libother.so"};
   CHECK_REFUSED(workshop.pack("two"), Missing, "libother.so");
+}
+
+TEST_CASE("which CUDA a library is of is told by those whose number is CUDA's") {
+  CHECK(cuda_of_library("libcudart.so.12") == 12u);
+  CHECK(cuda_of_library("libcublasLt.so.13") == 13u);
+  for (const char* other : {"libcufft.so.11", "libcudart.so", "libcudart.so.x", "libc.so.6"})
+    CHECK_FALSE(cuda_of_library(other));
 }
