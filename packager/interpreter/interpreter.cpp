@@ -94,8 +94,23 @@ fs::path locate(const InterpreterChoice& choice, const fs::path& uv, const fs::p
   return executable_in(folder, choice.version);
 }
 
+std::string answer_of(const fs::path& executable) {
+  const ProcessResult result = run_process({executable.string(), "-I", "-c", kQuestion});
+  if (result.exit_code == 0) return result.out;
+  const bool newer = result.err.find("version `GLIBC_") != std::string::npos;
+  throw Error(
+      ErrorCode::Platform,
+      {.what =
+           newer ? "this interpreter is for a newer system than this machine" : "this interpreter does not start here",
+       .where = executable.string(),
+       .expected = "one that runs, since uv and builds ask it",
+       .got = "exit code " + std::to_string(result.exit_code) + ": " + result.err.substr(0, 2000),
+       .next = newer ? "run sealift-pack on a system of its kind (a container will do), or name one that runs here"
+                     : "name another one in [python] interpreter"});
+}
+
 Interpreter ask(const fs::path& executable, bool again = false) {
-  const std::string answer = run_checked({executable.string(), "-I", "-c", kQuestion});
+  const std::string answer = answer_of(executable);
   const bundle::Json json = bundle::parse_json(answer, executable.string());
   bundle::JsonObject object(json, executable.string());
   // A virtual environment is not a Python of its own, so the one behind it is taken.
@@ -106,12 +121,15 @@ Interpreter ask(const fs::path& executable, bool again = false) {
                     .prefix = object.string("prefix"),
                     .stdlib = object.string("stdlib")};
   if (object.boolean("threaded"))
-    throw Error(ErrorCode::Platform,
-                {.what = "a free-threaded interpreter cannot be carried: its packages are those of another ABI",
-                 .where = executable.string(),
-                 .expected = "CPython " + found.minor + " with its lock",
-                 .got = "CPython " + found.minor + "t",
-                 .next = "name another one in [python]: interpreter = \"/…/bin/python" + found.minor + "\""});
+    throw Error(
+        ErrorCode::Platform,
+        {.what = "a free-threaded interpreter cannot be carried: its packages are those of another ABI",
+         .where = executable.string(),
+         .expected = "CPython " + found.minor + " with its lock",
+         .got = "CPython " + found.minor + "t",
+         .next = "leave [python] interpreter out, and one with its lock is looked for; or name one, such as what "
+                 "`uv python find " +
+                 found.minor + "+gil` prints"});
   if (object.string("implementation") != "cpython" || object.string("platstdlib") != found.stdlib)
     throw Error(ErrorCode::Platform, {.what = "this interpreter cannot be carried",
                                       .where = executable.string(),

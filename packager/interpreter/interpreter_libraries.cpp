@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "packager/host/own_program.hpp"
 #include "packager/host/process.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/native/elf.hpp"
 
@@ -47,6 +49,16 @@ fs::path find_patchelf(const fs::path& given) {
   return patchelf;
 }
 
+// An interpreter of another system, whose root lies in a folder here, finds its libraries there.
+std::string system_remedy(const Interpreter& interpreter, const std::string& library) {
+  const fs::path root = interpreter.prefix.parent_path();
+  if (interpreter.prefix.filename() != "usr" || root == root.root_path()) return {};
+  for (const fs::path& folder : NativeResolver::folders_of(root, machine_arch()))
+    if (std::error_code ignored; fs::exists(folder / library, ignored))
+      return "; [target] system = " + toml_quoted(root.string()) + " takes it from there";
+  return {};
+}
+
 }  // namespace
 
 void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver& resolver, bundle::GlibcVersion target,
@@ -69,7 +81,8 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
     if (item.link || item.source.empty() || !place.ends_with(".so")) continue;
     const std::vector<std::string> missing = resolver.add(item.source, place);
     if (missing.empty()) continue;
-    progress.warn(fmt::format("{} is left out: {} is not on this machine", place, missing.front()));
+    progress.warn(fmt::format("{} is left out: {} is not on this machine{}", place, missing.front(),
+                              system_remedy(interpreter, missing.front())));
     incomplete.push_back(place);
   }
   for (const std::string& place : incomplete) tree.erase(place);

@@ -50,6 +50,12 @@ void UvPython::require_silence(const fs::path& uv, const fs::path& scratch) cons
                                        path_.string(), "--no-build-isolation", "--offline", "--no-cache", "--quiet"});
   const bool silent = result.exit_code != 0 && result.err.find(kRunsNothing) != std::string::npos;
   if (silent && !fs::exists(folder / "sang")) return;
+  if (result.err.find("is missing `distutils`") != std::string::npos)
+    throw bundle::Error(bundle::ErrorCode::Missing,
+                        {.what = "this Python lacks a module that uv asks of it",
+                         .where = path_.string(),
+                         .got = "no distutils",
+                         .next = "install it beside that Python (Debian, Ubuntu: apt install python3-distutils)"});
   throw bundle::Error(bundle::ErrorCode::CannotCheck,
                       {.what = "uv cannot be kept from running the code of packages while it resolves",
                        .where = uv.string(),

@@ -251,6 +251,18 @@ TEST_CASE("a free-threaded interpreter is refused, since its packages are those 
   CHECK_REFUSED(find_interpreter(choice_of(dir / "python3.11"), "/no/uv", dir.path()), Platform, "another ABI");
 }
 
+TEST_CASE("an interpreter for a newer system, and one that does not start, are refused with what to do") {
+  const TempDir dir;
+  const auto stand_in = [&](const std::string& says) {
+    write_file(dir / "python3.11", "#!/bin/sh\ncat >&2 << 'END'\n" + says + "\nEND\nexit 1\n");
+    fs::permissions(dir / "python3.11", fs::perms(0755));
+  };
+  stand_in("/lib/libc.so.6: version `GLIBC_2.38' not found (required by python3.11)");
+  CHECK_REFUSED(find_interpreter(choice_of(dir / "python3.11"), "/no/uv", dir.path()), Platform, "a container will do");
+  stand_in("no");
+  CHECK_REFUSED(find_interpreter(choice_of(dir / "python3.11"), "/no/uv", dir.path()), Platform, "does not start here");
+}
+
 TEST_CASE("links that leave the standard library become files or nothing") {
   if (no_distribution()) return;
   const TempDir dir, scratch, target;

@@ -158,6 +158,11 @@ TEST_CASE("the Python that uv gets tells uv about itself and runs nothing else")
     write_script(dir / "uv", "exit 0\n");
     CHECK_REFUSED(given.require_silence(dir / "uv", dir.path()), CannotCheck, "runs no Python but the one");
   }
+  SUBCASE("a Python without distutils, as Debian 11 has it, is told to get it") {
+    std::filesystem::remove_all(dir / "canary");
+    write_script(dir / "uv", "echo 'cause: Python installation is missing `distutils`, which is' >&2; exit 2\n");
+    CHECK_REFUSED(given.require_silence(dir / "uv", dir.path()), Missing, "apt install python3-distutils");
+  }
 }
 
 TEST_CASE("what uv warns of is kept") {
