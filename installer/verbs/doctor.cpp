@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "installer/doctor/machine_notes.hpp"
 #include "installer/print/doctor_report.hpp"
 #include "installer/verbs/shared_options.hpp"
 #include "installer/verbs/verbs.hpp"
@@ -24,7 +25,8 @@ int run(const DoctorArguments& arguments) {
   Disk disk;
   const DoctorOptions options{
       .prefix = Prefix(arguments.prefix), .repair = arguments.repair, .threads = arguments.threads};
-  const Checkup checkup = doctor(options, disk, progress);
+  Checkup checkup = doctor(options, disk, progress);
+  for (std::string& note : machine_notes(options.prefix, probe())) checkup.notes.push_back(std::move(note));
   bundle::print(arguments.json, json_of(checkup, options), text_of(checkup, options));
   const std::optional<bundle::ErrorCode> code = verdict(checkup);
   return code ? static_cast<int>(*code) : 0;

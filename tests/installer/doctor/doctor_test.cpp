@@ -4,6 +4,7 @@
 #include "installer/doctor/doctor.hpp"
 
 #include "installer/doctor/expected_tree.hpp"
+#include "installer/doctor/machine_notes.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 #include "tests/installer/host_python.hpp"
@@ -418,4 +419,21 @@ TEST_CASE("what is missing while somebody else changes the prefix is no verdict:
   CHECK_REFUSED(site.check(), Conflict, "sealift-install gc");
   fs::rename(site.dir / "gone", site.in_generation(2, kModule));
   CHECK(site.check().findings.empty());  // nothing is wrong, whoever is at work
+}
+
+TEST_CASE("what a machine lacks that no bundle carries is noted: certificate authorities and time zones") {
+  if (!host_python_is_there()) return;
+  const Site site;
+  TinyBundle tiny = environment();
+  tiny.items.push_back(borrowed_python("shift\n"));
+  site.apply(site.make(tiny));
+  CHECK(machine_notes(site.prefix(), Machine{}).size() == 2);
+  Machine whole;
+  whole.authorities = "/etc/ssl/ca-bundle.pem";
+  whole.time_zones = true;
+  CHECK(machine_notes(site.prefix(), whole).empty());
+  whole.time_zones = false;
+  const std::vector<std::string> notes = machine_notes(site.prefix(), whole);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].find("wheel tzdata") != std::string::npos);
 }
