@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path is quoted only where a shell would read it otherwise, so that most commands look as people type them.
+// See mending.hpp; the commands are there to be pasted.
 #include "installer/host/mending.hpp"
 
-#include <algorithm>
-
+#include "bundle/core/shell_word.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
 namespace sealift::installer {
 
-namespace {
-
-bool needs_no_quotes(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
-}
-
-std::string shell_word(const std::string& text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), needs_no_quotes)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-}  // namespace
-
 std::string shell_option(const std::string& option, const std::filesystem::path& path) {
-  return path.empty() ? "" : option + " " + shell_word(path.string());
+  return path.empty() ? "" : option + " " + bundle::shell_word(path.string());
 }
 
 bundle::Mending mending_here(const std::filesystem::path& bundle, const std::vector<std::filesystem::path>& volumes,
                              const std::string& trust) {
-  std::string command = "sealift-install mend " + shell_word(bundle.string());
+  std::string command = "sealift-install mend " + bundle::shell_word(bundle.string());
   if (!volumes.empty()) command += " --volumes";
-  for (const std::filesystem::path& folder : volumes) command += " " + shell_word(folder.string());
+  for (const std::filesystem::path& folder : volumes) command += " " + bundle::shell_word(folder.string());
   return {.while_reading = true, .command = command + (trust.empty() ? "" : " " + trust) + " --into FOLDER"};
 }
 

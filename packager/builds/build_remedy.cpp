@@ -68,9 +68,11 @@ std::string build_remedy(const std::string& package, const std::string& log) {
   if (says(log, {"CUDA_HOME", "nvcc: not found", "nvcc was not found", "'nvcc'", "bin/nvcc"}))
     return extra(package, "\"torch==…\", \"cuda-toolkit[nvcc,cudart,cccl,crt]==13.0.*\", \"nvidia-nvvm==13.0.*\"") +
            "\n            with the CUDA of the torch that the bundle carries; CUDA_HOME is then that toolkit";
-  if (says(log, {"crates.io index", "index.crates.io"}))
-    return "its build wants to download crates, and builds have no network: require a version that has a wheel, or "
-           "name a folder with its source, in which `cargo vendor` has put them and .cargo/config.toml says so";
+  if (says(log, {"crates.io index", "index.crates.io", "as a dependency of package `"}))
+    return "its build wants to download crates, and builds have no network: require a version that has a wheel; or "
+           "run, in a folder with its source, mkdir -p .cargo && cargo vendor >> .cargo/config.toml, and name that "
+           "folder in requirements, \"" +
+           package + " @ ./FOLDER\"";
   if (says(log, {"name resolution", "Name or service not known", "Network is unreachable", "urlopen error"}))
     return "its build wants to download something, and builds have no network: require a version that has a wheel";
   if (says(log, {"Python.h: No such file"}))

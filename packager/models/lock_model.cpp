@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "bundle/core/shell_word.hpp"
 #include "bundle/core/unicode.hpp"
 #include "bundle/host/scratch_folder.hpp"
 #include "packager/files/known_chunks.hpp"
@@ -82,7 +83,7 @@ class BadNames {
                  .expected = "relative paths in UTF-8, without backslashes and control characters",
                  .got = got_ + more,
                  .next = "rename them there, those of a Chinese Windows by convmv -f gbk -t utf8 --notest -r " +
-                         folder_.string() + (data ? "; or " + tar_remedy(folder_) : "")});
+                         bundle::shell_word(folder_.string()) + (data ? "; or " + tar_remedy(folder_) : "")});
   }
 
  private:

@@ -9,9 +9,11 @@
 #include <set>
 #include <string>
 
+#include "bundle/core/shell_word.hpp"
 #include "bundle/core/unicode.hpp"
 #include "packager/models/model_formats.hpp"
 #include "packager/models/remote_code.hpp"
+#include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/safetensors.hpp"
@@ -315,10 +317,11 @@ void require_sound(const std::vector<LockedModel>& models, const LocateFile& loc
 }
 
 std::string tar_remedy(const fs::path& folder) {
-  const std::string packed = folder.string() + ".packed";
-  return "carry all of it as one file, which keeps every name: mkdir " + packed + " && tar -C " +
-         folder.parent_path().string() + " -cf " + packed + "/" + folder.filename().string() + ".tar " +
-         folder.filename().string() + ", then source = \"" + packed + "\"";
+  const std::string packed = folder.string() + ".packed", name = folder.filename().string();
+  return "carry all of it as one file, which keeps every name: mkdir " + bundle::shell_word(packed) + " && tar -C " +
+         bundle::shell_word(folder.parent_path().string()) + " -cf " +
+         bundle::shell_word(packed + "/" + name + ".tar") + " " + bundle::shell_word(name) +
+         ", then source = " + toml_quoted(packed);
 }
 
 }  // namespace sealift::packager
