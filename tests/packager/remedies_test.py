@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import re
 import shutil
 import subprocess
@@ -112,6 +113,9 @@ def main(work):
     fingerprint = (work / "keys/root.fingerprint").read_text().strip()
 
     def lock(folder, asked, more=""):
+        if asked is None:  # a job without [python]
+            (folder / "job.toml").write_text(f'name = "demo"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "2.36"\n{more}\n')
+            return run(folder, BIN / "sealift-pack", "lock", "job.toml")
         own = "\n".join(line.removeprefix("#target ") for line in more.split("\n") if line.startswith("#target "))
         folder.mkdir(exist_ok=True)
         (folder / "requirements.txt").write_text(f"--no-index\n--find-links {index}\n")
@@ -143,7 +147,7 @@ def main(work):
         good(folder, BIN / "sealift-pack", "create", *create)
         good(folder, BIN / "sealift-install", "apply", "bundle/demo-1", "--prefix", folder / "prefix", "--fingerprint", fingerprint)
         use(folder / "prefix/current")
-        print(f"{name}: installed after\n  " + (now_asked + "\n" + now_more).strip().replace("\n", "\n  "))
+        print(f"{name}: installed after\n  " + ((now_asked or "") + "\n" + now_more).strip().replace("\n", "\n  "))
         shutil.rmtree(folder / "prefix", ignore_errors=True)
 
     def paste(folder, asked, more, said):
@@ -213,6 +217,85 @@ def main(work):
             (work / name / "my rows" / file).write_text(file)
         follow(name, 'requirements = ["plain"]', "which keeps every name", packed, lambda current: good(
             work, "tar", "-tf", current / "data/my rows.packed/my rows.tar"), '[[data]]\nsource = "my rows"\n')
+
+    # A model with a pickle, in a job without [python].
+    (work / "pickle/weights").mkdir(parents=True)
+    head = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    for file, data in (("config.json", b"{}"), ("model.safetensors", len(head).to_bytes(8, "little") + head + bytes(4)),
+                       ("tokenizer.json", b"{}"), ("scheduler.pkl", pickle.dumps({"step": 1}))):
+        (work / "pickle/weights" / file).write_bytes(data)
+
+    def allowed(folder, asked, more, said):
+        return asked, more + re.search(r"allow_pickle = true", said)[0] + "\n"
+
+    follow("pickle", None, "pickle", allowed, lambda current: (current / "models/weights/scheduler.pkl").read_bytes(),
+           '[[model]]\nsource = "weights"\n')
+
+    # An image of a folder that has two, in a job without [python].
+    def image(folder, tags):
+        (folder / "blobs/sha256").mkdir(parents=True)
+
+        def blob(data):
+            digest = hashlib.sha256(data).hexdigest()
+            (folder / "blobs/sha256" / digest).write_bytes(data)
+            return {"digest": "sha256:" + digest, "size": len(data)}
+
+        listed = []
+        for tag in tags:
+            layer = io.BytesIO()
+            with tarfile.open(fileobj=layer, mode="w") as archive:
+                member = tarfile.TarInfo("tag.txt")
+                member.size = len(tag)
+                archive.addfile(member, io.BytesIO(tag.encode()))
+            described = blob(layer.getvalue())
+            config = blob(json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {
+                "type": "layers", "diff_ids": [described["digest"]]}}).encode())
+            kind = "application/vnd.oci.image."
+            manifest = blob(json.dumps({"schemaVersion": 2, "mediaType": kind + "manifest.v1+json", "config": config | {
+                "mediaType": kind + "config.v1+json"}, "layers": [described | {"mediaType": kind + "layer.v1.tar"}]}).encode())
+            listed.append(manifest | {"mediaType": kind + "manifest.v1+json", "annotations": {"org.opencontainers.image.ref.name": tag}})
+        (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+        (folder / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": listed}))
+
+    if shutil.which("skopeo"):
+        image(work / "image/images", ["one", "two"])
+
+        def tagged(folder, asked, more, said):
+            written = re.search(r'source = ".*:TAG"', said)
+            return asked, more.split("\n")[0] + "\n" + written[0].replace("TAG", "two") + '\nname = "ours/app"\ntag = "2"\n'
+
+        follow("image", None, "an OCI folder has several images", tagged, lambda current: None,
+               '[[image]]\nsource = "oci:images"\nname = "ours/app"\ntag = "2"\n')
+
+    # Debian packages: of a mirror that is frozen on purpose, and a name that several packages stand for.
+    if shutil.which("apt-get"):
+        pool, packages = work / "pool", ""
+        pool.mkdir()
+        for name, more in (("alpha", ""), ("mailer-one", "Provides: mailer\n"), ("mailer-two", "Provides: mailer\n")):
+            data = name.encode()
+            (pool / f"{name}_1_amd64.deb").write_bytes(data)
+            packages += (f"Package: {name}\nVersion: 1\nArchitecture: amd64\n{more}Filename: ./{name}_1_amd64.deb\nSize: {len(data)}\n"
+                         f"SHA256: {hashlib.sha256(data).hexdigest()}\n\n")
+        (pool / "Packages").write_text(packages)
+        shutil.copytree(pool, work / "frozen-pool")
+        (work / "frozen-pool/Release").write_text(
+            "Suite: frozen\nCodename: frozen\nDate: Thu, 01 Jan 2015 00:00:00 UTC\nValid-Until: Thu, 08 Jan 2015 00:00:00 UTC\nSHA256:\n"
+            f" {hashlib.sha256(packages.encode()).hexdigest()} {len(packages)} Packages\n")
+        apt = '[apt]\npackages = ["{}"]\nsources = ["deb [trusted=yes] file:{} ./"]\n'
+
+        def unfrozen(folder, asked, more, said):
+            option = re.search(r'sources = \["deb \[(check-valid-until=no)\]', said)
+            return asked, more.replace("[trusted=yes]", f"[trusted=yes {option[1]}]")
+
+        def provider(folder, asked, more, said):
+            one = re.search(r"mailer-one|mailer-two", said)
+            if "name the one that you want in its place" not in said:
+                sys.exit(f"failed: virtual\n{said}")
+            return asked, more.replace('"mailer"', f'"{one[0]}"')
+
+        there = lambda name: lambda current: next((current / "apt").glob(name + "*_1_amd64.deb")).read_bytes()
+        follow("frozen", None, "no longer valid, by their own date", unfrozen, there("alpha"), apt.format("alpha", work / "frozen-pool"))
+        follow("virtual", None, "packages are virtual", provider, there("mailer"), apt.format("mailer", pool))
 
     # A library that nobody brings: of this machine, or of the target's own stack.
     if shutil.which("gcc"):
