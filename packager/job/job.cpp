@@ -269,7 +269,7 @@ Job read_job(const fs::path& file) {
   table.attempt([&] {
     if (table.has("environment")) read_environment(table.table("environment"), job);
   });
-  if (!table.has("python") && table.is_good()) check_without_python(table, job);
+  if (!table.has("python") && table.is_good()) table.attempt([&] { check_without_python(table, job); });
   table.done();
   return job;
 }
