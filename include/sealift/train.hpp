@@ -22,18 +22,19 @@
 // comm: collectives between ranks
 #include <sealift/train/comm/observer.hpp>                // what a rank tells about its units: begun, ended
 #include <sealift/train/comm/collective_label.hpp>        // what all ranks must agree on about one collective
+#include <sealift/train/comm/device.hpp>                  // what the core asks of a device, in c10's words
 #include <sealift/train/comm/device_works.hpp>            // what a device has not finished
 #include <sealift/train/comm/rank_report.hpp>             // where a rank is, told to others that wait
 #include <sealift/train/comm/issued_collectives.hpp>      // what a rank has issued, what it waits for, why it stopped
 #include <sealift/train/comm/watch_store.hpp>             // epochs, reports and failures in the store
-#include <sealift/train/comm/nccl.hpp>                    // the seam through which NCCL comes
+#include <sealift/train/comm/engines.hpp>                 // the seam through which engines of collectives come
 #include <sealift/train/comm/rank_watch.hpp>              // the thread that turns a hang into one message on every rank
-#include <sealift/train/comm/channel.hpp>                 // a group's engines (Gloo, NCCL) and what it remembers
+#include <sealift/train/comm/channel.hpp>                 // a group's engines (Gloo, a device's) and what it remembers
 #include <sealift/train/comm/in_flight.hpp>               // a collective: what it sends, how it is waited for
 #include <sealift/train/comm/rank_order_sum.hpp>          // what ranks have sent, added with the same bits everywhere
 #include <sealift/train/comm/label_check.hpp>             // whether all ranks come to the same collective
 #include <sealift/train/comm/collectives.hpp>             // the door to c10d; tickets, counters
-#include <sealift/train/comm/nccl_backend.hpp>            // c10d's NCCL behind it, where the program is built with it
+#include <sealift/train/comm/nccl_backend.hpp>            // c10d's NCCL as one of them, where the program is built with it
 #include <sealift/train/comm/connections.hpp>             // what the groups of a world share
 #include <sealift/train/comm/groups.hpp>                  // a world and a mesh -> groups along its axes
 #include <sealift/train/comm/broadcast.hpp>               // many small tensors from rank 0

@@ -6,7 +6,7 @@
 // more so with a delay.
 #pragma once
 
-#include <sealift/train/comm/nccl.hpp>
+#include <sealift/train/comm/engines.hpp>
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -135,16 +135,13 @@ class StagingBackend final : public c10d::Backend {
  private:
   using OnHost = std::function<at::Tensor(at::Tensor)>;  ///< a flat host tensor in, the flat result out
 
-  /// Sum, mean, or sum of products, in fp32 for 16-bit numbers; Gloo knows the first alone.
+  /// Sum or mean, in fp32 for 16-bit numbers; Gloo knows the first alone.
   at::Tensor reduced(at::Tensor all, const c10d::ReduceOp& op) {
     const auto dtype = all.scalar_type();
     const bool widen = dtype == at::kHalf || dtype == at::kBFloat16;
     std::vector<at::Tensor> sum{widen ? all.to(at::kFloat) : all};
     c10d::AllreduceOptions options;
     switch (op.op_) {
-      case c10d::ReduceOp::PREMUL_SUM:
-        sum[0].mul_(dynamic_cast<c10d::NCCLPreMulSumSupplement&>(*op.supplement_).double_factor);
-        break;
       case c10d::ReduceOp::SUM:
       case c10d::ReduceOp::AVG:
         break;
@@ -228,8 +225,8 @@ class StagingBackend final : public c10d::Backend {
 };
 
 /// Makes staging backends where NCCL's are asked for.
-inline train::NcclFactory staging_factory(std::function<void()> delay = {}) {
-  return [delay = std::move(delay)](const train::NcclRequest& request) -> c10::intrusive_ptr<c10d::Backend> {
+inline train::EngineFactory staging_factory(std::function<void()> delay = {}) {
+  return [delay = std::move(delay)](const train::EngineRequest& request) -> c10::intrusive_ptr<c10d::Backend> {
     return c10::make_intrusive<StagingBackend>(request.store, request.rank, request.size, request.timeout,
                                                request.device, delay);
   };

@@ -75,11 +75,12 @@
 #include <sealift/train/comm/in_flight.hpp>
 #include <sealift/train/comm/channel.hpp>
 #include <sealift/train/comm/rank_watch.hpp>
-#include <sealift/train/comm/nccl.hpp>
+#include <sealift/train/comm/engines.hpp>
 #include <sealift/train/comm/watch_store.hpp>
 #include <sealift/train/comm/issued_collectives.hpp>
 #include <sealift/train/comm/rank_report.hpp>
 #include <sealift/train/comm/device_works.hpp>
+#include <sealift/train/comm/device.hpp>
 #include <sealift/train/comm/collective_label.hpp>
 #include <sealift/train/comm/observer.hpp>
 #include <sealift/train/mesh.hpp>

@@ -5,6 +5,6 @@
 #include <sealift/train/comm/nccl_backend.hpp>
 
 /// Gives the program the maker of NCCL backends.
-extern "C" __attribute__((visibility("default"))) void sealift_cuda_half(sealift::train::NcclFactory* factory) {
+extern "C" __attribute__((visibility("default"))) void sealift_cuda_half(sealift::train::EngineFactory* factory) {
   *factory = sealift::train::make_nccl;
 }

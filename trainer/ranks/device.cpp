@@ -72,10 +72,12 @@ std::string load_cuda(const std::string& library) {
   // By now and for all: kernels and hooks register themselves with LibTorch, and other libraries may need them.
   void* opened = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!opened) return "CUDA's half cannot be loaded (" + std::string(dlerror()) + ")";
-  using GiveNccl = void(train::NcclFactory*);
+  using GiveNccl = void(train::EngineFactory*);
   auto* give_nccl = reinterpret_cast<GiveNccl*>(dlsym(opened, "sealift_cuda_half"));
   if (!give_nccl) return library + " is not this program's CUDA half; install both from one build";
-  give_nccl(&train::detail::nccl_factory());
+  train::EngineFactory nccl;
+  give_nccl(&nccl);
+  train::register_engine(at::kCUDA, "nccl", std::move(nccl));
   return {};
 }
 

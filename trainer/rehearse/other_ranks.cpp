@@ -194,13 +194,13 @@ train::GroupOptions OtherRanks::group_options() {
     return c10::make_intrusive<HostEngine>(rank, size, messages, log);
   };
   const auto device = [messages = messages_, log = log_, most = limits_.communicators](
-                          const train::NcclRequest& request) -> c10::intrusive_ptr<c10d::Backend> {
+                          const train::EngineRequest& request) -> c10::intrusive_ptr<c10d::Backend> {
     const auto number = ++messages->communicators;
     TORCH_CHECK(most == 0 || number <= most, "communicator ", number, " of a rank that may have ", most, ", for group ",
                 request.name, "; use a mesh with fewer axes");
     return c10::make_intrusive<DeviceEngine>(request.rank, request.size, log);
   };
-  return {.nccl = device, .host_engine = host};
+  return {.device_engine = device, .host_engine = host};
 }
 
 }  // namespace sealift::trainer

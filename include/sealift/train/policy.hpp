@@ -19,7 +19,7 @@ struct Offload {
   bool parameters = false;       ///< shards and their gradients; stepped there, and copied to the device for a gather
   bool gradients = false;        ///< reduced ones, until the backward pass that ends the step returns
   bool optimizer_state = false;  ///< moments; for `FusedAdamW`, which reads this
-  bool pin_memory = true;        ///< page-locked where the device is CUDA
+  bool pin_memory = true;        ///< page-locked where the device is no CPU
 
   bool operator==(const Offload&) const = default;
 };

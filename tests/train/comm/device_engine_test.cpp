@@ -35,7 +35,7 @@ std::vector<std::string> what_ranks_say(const std::shared_ptr<FakeFabric>& fabri
   on_ranks(
       mesh.world_size(),
       [&](const World& world) {
-        const auto groups = make_groups(world, mesh, {.order_check = check, .nccl = fabric->factory()});
+        const auto groups = make_groups(world, mesh, {.order_check = check, .device_engine = fabric->factory()});
         try {
           body(groups, world.rank);
         } catch (const std::exception& error) {
@@ -69,7 +69,7 @@ void reduce(const Groups& groups, const std::string& unit, std::int64_t n = 3) {
   group.reduce_scatter(part, torch::ones({group.size() * n}), unit).wait();
 }
 
-TEST_CASE("every operation gives on a device what it gives over Gloo, with and without a factor") {
+TEST_CASE("every operation gives on a device what it gives over Gloo") {
   const auto fabric = std::make_shared<FakeFabric>();
   const auto said = what_ranks_say(fabric, {2, 2}, [](const Groups& groups, std::int64_t rank) {
     for (auto group : {groups.world, groups.shard, groups.replicate}) {
@@ -86,41 +86,39 @@ TEST_CASE("every operation gives on a device what it gives over Gloo, with and w
       }
       auto sum = torch::zeros({group.size() * 300});
       for (const auto each : ranks) sum += values(each, group.size() * 300);
-      for (const double factor : {1.0, 0.25}) {
-        auto part = torch::empty({300});
-        group.reduce_scatter(part, values(rank, group.size() * 300), "unit", 0, factor).wait();
-        CHECK(part.equal(sum.narrow(0, group.rank() * 300, 300) * factor));
-        auto all = values(rank, group.size() * 300);
-        group.all_reduce(all, "unit", 0, factor).wait();
-        CHECK(all.equal(sum * factor));
-      }
+      auto part = torch::empty({300});
+      group.reduce_scatter(part, values(rank, group.size() * 300), "unit").wait();
+      CHECK(part.equal(sum.narrow(0, group.rank() * 300, 300)));
+      auto all = values(rank, group.size() * 300);
+      group.all_reduce(all, "unit").wait();
+      CHECK(all.equal(sum));
     }
   });
   CHECK(said == std::vector<std::string>(4));
 }
 
-TEST_CASE("a factor multiplies the sum over Gloo too, however it is sent, and rounds once") {
+TEST_CASE("a sum over Gloo is one however it is sent, and of 16 bits is rounded once") {
   on_ranks(3, [](const World& world) {
     auto group = make_groups(world, {3, 1}).world;
     for (const std::int64_t n : {3, 90'000}) {  // at once, and by Gloo's own all-reduce
       auto sum = values(0, n) + values(1, n) + values(2, n);
       auto all = values(world.rank, n);
-      group.all_reduce(all, "unit", 0, 0.125).wait();
-      CHECK(all.equal(sum * 0.125));
+      group.all_reduce(all, "unit").wait();
+      CHECK(all.equal(sum));
     }
     const auto own = (values(world.rank, 300) / 7).to(at::kBFloat16);
     at::Tensor wide = torch::zeros({300});
     for (std::int64_t rank = 0; rank < 3; ++rank) wide += (values(rank, 300) / 7).to(at::kBFloat16).to(at::kFloat);
     auto part = torch::empty({100}, at::kBFloat16);
-    group.reduce_scatter(part, own, "unit", 0, 1.0 / 3).wait();
-    CHECK(part.equal((wide * (1.0 / 3)).to(at::kBFloat16).narrow(0, world.rank * 100, 100)));
+    group.reduce_scatter(part, own, "unit").wait();
+    CHECK(part.equal(wide.to(at::kBFloat16).narrow(0, world.rank * 100, 100)));
   });
   on_ranks(2, [](const World& world) {
     auto group = make_groups(world, {2, 1}).world;
     for (const auto dtype : {at::kFloat, at::kBFloat16}) {
       auto part = torch::empty({50}, dtype);
-      group.reduce_scatter(part, values(world.rank, 100, dtype), "unit", 0, 0.5).wait();
-      const auto sum = (values(0, 100) + values(1, 100)) * 0.5;
+      group.reduce_scatter(part, values(world.rank, 100, dtype), "unit").wait();
+      const auto sum = values(0, 100) + values(1, 100);
       CHECK(part.equal(sum.to(dtype).narrow(0, world.rank * 50, 50)));
     }
   });

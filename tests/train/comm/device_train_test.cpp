@@ -14,7 +14,7 @@ constexpr std::int64_t kSteps = 4;
 /// The parameters after kSteps as one rank of `world`, whose collectives go over `fabric`.
 std::vector<at::Tensor> train_over(const std::shared_ptr<FakeFabric>& fabric, const World& world,
                                    const Policy& policy) {
-  const auto groups = make_groups(world, make_mesh(policy, world.size), {.nccl = fabric->factory()});
+  const auto groups = make_groups(world, make_mesh(policy, world.size), {.device_engine = fabric->factory()});
   Shardable<Net> net;
   auto parallel = parallelize(*net, groups, policy);
   torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(kLearningRate));
@@ -55,7 +55,7 @@ TEST_CASE("a rank that leaves training over a device's engine is named by the ot
   on_ranks(
       3,
       [&](const World& world) {
-        const auto groups = make_groups(world, {1, 3}, {.nccl = fabric->factory()});
+        const auto groups = make_groups(world, {1, 3}, {.device_engine = fabric->factory()});
         try {
           Shardable<Net> net;
           auto parallel = parallelize(*net, groups, fsdp());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine that behaves as NCCL does, on CPU tensors of ranks that are threads: what the watch is tested with.
-// Below `device_engine_test`; comes through the same factory as NCCL.
+// Below `device_engine_test`; comes through the same seam as NCCL.
 // As NCCL it is asynchronous, starts when all ranks have come, hangs for ever when they do not or bring different
 // collectives, tells an error only to who asks a work, and is ended by `abort`.
 #pragma once
 
-#include <sealift/train/comm/nccl.hpp>
+#include <sealift/train/comm/engines.hpp>
 
 #include <condition_variable>
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace sealift::test {
 
-using train::NcclFactory;
-using train::NcclRequest;
+using train::EngineFactory;
+using train::EngineRequest;
 
 /// What the engines of all ranks share.
 class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
@@ -22,14 +22,14 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
   /// Whether `synchronize` waits for the data, since the CPU has no stream that could; otherwise it returns at once.
   bool blocking = true;
 
-  NcclFactory factory() {
-    return [self = shared_from_this()](const NcclRequest& request) { return self->connect(request); };
+  EngineFactory factory() {
+    return [self = shared_from_this()](const EngineRequest& request) { return self->connect(request); };
   }
 
   /// A request, without the engine that it splits: engines keep the fabric alive.
   struct Asked {
-    NcclRequest request;  ///< without `split_from`
-    bool splits = false;  ///< it had one
+    EngineRequest request;  ///< without `split_from`
+    bool splits = false;    ///< it had one
   };
 
   /// What was asked for so far, by all ranks.
@@ -86,7 +86,6 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
   struct Part {
     Op op;
     at::Tensor in, out;
-    double factor;
     c10::intrusive_ptr<Work> work;
   };
   struct Exchange {
@@ -96,7 +95,7 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
 
   class Engine final : public c10d::Backend, public train::LightWorks {
    public:
-    Engine(std::shared_ptr<FakeFabric> fabric, NcclRequest request)
+    Engine(std::shared_ptr<FakeFabric> fabric, EngineRequest request)
         : c10d::Backend(request.rank, request.size), fabric_(std::move(fabric)), request_(std::move(request)) {}
 
     c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& out, at::Tensor& in,
@@ -105,11 +104,13 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
     }
     c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& out, at::Tensor& in,
                                                         const c10d::ReduceScatterOptions& options) override {
-      return issue(Op::Scatter, in, out, factor_of(options.reduceOp));
+      check_plain(options.reduceOp);
+      return issue(Op::Scatter, in, out);
     }
     c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
                                              const c10d::AllreduceOptions& options) override {
-      return issue(Op::Sum, tensors.at(0), tensors.at(0), factor_of(options.reduceOp));
+      check_plain(options.reduceOp);
+      return issue(Op::Sum, tensors.at(0), tensors.at(0));
     }
     c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions&) override {
       return issue(Op::Broadcast, tensors.at(0), tensors.at(0));
@@ -123,20 +124,20 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
     }
 
    private:
-    static double factor_of(const c10d::ReduceOp& op) {
-      if (op.op_ == c10d::ReduceOp::SUM) return 1;
-      return dynamic_cast<c10d::NCCLPreMulSumSupplement&>(*op.supplement_).double_factor;
+    /// NCCL's scaled sum is wrong for a group of one, so nothing may ask for it.
+    static void check_plain(const c10d::ReduceOp& op) {
+      if (op.op_ != c10d::ReduceOp::SUM) throw std::logic_error("an engine was asked for more than a plain sum");
     }
-    c10::intrusive_ptr<c10d::Work> issue(Op op, const at::Tensor& in, const at::Tensor& out, double factor = 1) {
-      return fabric_->issue(request_, ++number_, op, in, out, factor);
+    c10::intrusive_ptr<c10d::Work> issue(Op op, const at::Tensor& in, const at::Tensor& out) {
+      return fabric_->issue(request_, ++number_, op, in, out);
     }
 
     std::shared_ptr<FakeFabric> fabric_;
-    NcclRequest request_;
+    EngineRequest request_;
     std::uint64_t number_ = 0;
   };
 
-  c10::intrusive_ptr<c10d::Backend> connect(const NcclRequest& request) {
+  c10::intrusive_ptr<c10d::Backend> connect(const EngineRequest& request) {
     std::unique_lock lock(mutex_);
     requests_.push_back({request, static_cast<bool>(request.split_from)});
     requests_.back().request.split_from.reset();
@@ -148,14 +149,14 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
     return c10::make_intrusive<Engine>(shared_from_this(), request);
   }
 
-  c10::intrusive_ptr<c10d::Work> issue(const NcclRequest& request, std::uint64_t number, Op op, const at::Tensor& in,
-                                       const at::Tensor& out, double factor) {
+  c10::intrusive_ptr<c10d::Work> issue(const EngineRequest& request, std::uint64_t number, Op op, const at::Tensor& in,
+                                       const at::Tensor& out) {
     const std::lock_guard lock(mutex_);
     auto& exchange = exchanges_[{request.name, number}];
     auto work = c10::make_intrusive<Work>(blocking);
     // As a device has them: addresses, which keep no memory alive.
     const auto address = [](const at::Tensor& t) { return at::from_blob(t.data_ptr(), t.sizes(), t.options()); };
-    exchange.parts[request.rank] = {op, address(in), address(out), factor, work};
+    exchange.parts[request.rank] = {op, address(in), address(out), work};
     if (broken_) work->end(broken_);
     if (broken_ || exchange.aborted || exchange.parts.size() < static_cast<std::size_t>(request.size)) return work;
     const auto& first = exchange.parts.begin()->second;
@@ -180,17 +181,15 @@ class FakeFabric : public std::enable_shared_from_this<FakeFabric> {
       for (const auto& [rank, part] : parts) part.out.copy_(all.view(part.out.sizes()));
       return;
     }
-    auto sum = inputs.front() * (first.factor == 1 ? at::Scalar(1) : at::Scalar(first.factor));
-    for (std::size_t i = 1; i < inputs.size(); ++i) {
-      sum += inputs[i] * (first.factor == 1 ? at::Scalar(1) : at::Scalar(first.factor));
-    }
+    auto sum = inputs.front().clone();
+    for (std::size_t i = 1; i < inputs.size(); ++i) sum += inputs[i];
     for (const auto& [rank, part] : parts) {
       const auto n = first.op == Op::Scatter ? sum.numel() / size : sum.numel();
       part.out.copy_(sum.narrow(0, first.op == Op::Scatter ? rank * n : 0, n).view(part.out.sizes()));
     }
   }
 
-  void abort(const NcclRequest& request) {
+  void abort(const EngineRequest& request) {
     const std::lock_guard lock(mutex_);
     aborted_ = true;
     for (auto& [place, exchange] : exchanges_) {

@@ -100,12 +100,15 @@ TEST_CASE("ranks that share a GPU, or are not all on one kind of device, are ref
 TEST_CASE("a CUDA half gives the program's registry its NCCL; what is none of it is said to be") {
   CHECK(load_cuda("libno-such-half.so").starts_with("CUDA's half cannot be loaded (libno-such-half.so: "));
   CHECK(load_cuda("libm.so.6") == "libm.so.6 is not this program's CUDA half; install both from one build");
-  CHECK_FALSE(train::detail::nccl_factory());
+  CHECK_FALSE(train::registered_engine(at::kCUDA));
   REQUIRE(load_cuda(from_environment("FAKE_CUDA_HALF")).empty());
-  REQUIRE(train::detail::nccl_factory());
-  CHECK_THROWS_WITH(train::detail::nccl_factory()({.name = "shard0"}),
+  const auto engine = train::registered_engine(at::kCUDA);
+  REQUIRE(engine);
+  CHECK(engine->name == "nccl");
+  CHECK_THROWS_WITH(engine->factory({.name = "shard0"}),
                     doctest::Contains("the fake half was asked for shard0 and has its own registry: 1"));
-  train::detail::nccl_factory() = nullptr;
+  train::register_engine(at::kCUDA, "nccl", {});
+  CHECK_FALSE(train::registered_engine(at::kCUDA));
 }
 
 TEST_CASE("the real CUDA half brings kernels, hooks and NCCL into a program that was linked without them") {
@@ -116,7 +119,7 @@ TEST_CASE("the real CUDA half brings kernels, hooks and NCCL into a program that
   REQUIRE(load_cuda(half) == "");
   CHECK(add().hasKernelForDispatchKey(c10::DispatchKey::CUDA));
   CHECK(at::detail::getCUDAHooks().hasCUDART());
-  CHECK(train::detail::nccl_factory());
+  CHECK(train::registered_engine(at::kCUDA));
   // The CPU goes on as before.
   auto weight = torch::ones({3}, torch::requires_grad());
   (weight * 2).sum().backward();

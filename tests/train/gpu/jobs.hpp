@@ -118,10 +118,10 @@ struct GpuOutcome {
 };
 
 /// A few steps as one rank. `nccl`: what CUDA tensors go over; empty: as the program is.
-inline GpuOutcome run_job(const World& world, const GpuJob& job, const NcclFactory& nccl = {},
+inline GpuOutcome run_job(const World& world, const GpuJob& job, const EngineFactory& engine = {},
                           const std::function<void()>& probe = {}) {
   constexpr std::int64_t kRows = 48, kSteps = 5;
-  auto groups = make_groups(world, make_mesh(job.policy, world.size), {.nccl = nccl});
+  auto groups = make_groups(world, make_mesh(job.policy, world.size), {.device_engine = engine});
   Shardable<GpuNet> net(job.recompute, probe);
   net->to(world.device);
   auto parallel = parallelize(*net, groups, job.policy);

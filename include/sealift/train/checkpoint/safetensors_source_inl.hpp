@@ -4,6 +4,7 @@
 
 #include <sealift/train/checkpoint/checkpoint_index_inl.hpp>  // IndexReader
 #include <sealift/train/checkpoint/safetensors_source.hpp>
+#include <sealift/train/comm/device.hpp>
 
 namespace sealift::train {
 
@@ -97,7 +98,8 @@ SEALIFT_BODY void SafetensorsSource::read(const std::string& name, at::IntArrayR
   }
   at::NoGradGuard no_grad;
   const auto most = kPieceBytes / static_cast<std::int64_t>(at::elementSize(dtype));
-  const auto buffer = torch::empty({std::min(most, out.numel())}, torch::dtype(dtype).pinned_memory(out.is_cuda()));
+  const auto buffer =
+      torch::empty({std::min(most, out.numel())}, torch::dtype(dtype).pinned_memory(is_accelerator(out.device())));
   for (std::int64_t first = 0; first < out.numel(); first += most) {
     const auto piece = buffer.narrow(0, 0, std::min(most, out.numel() - first));
     pieces_.request_into(piece, key->second, begin + first);

@@ -79,7 +79,7 @@ struct Channel {
   std::shared_ptr<GlooLines> lines;  ///< the members', for Gloo's own collectives; made for the first of them
 
   at::Device device = at::kCPU;              ///< of the tensors that `engine` takes
-  c10::intrusive_ptr<c10d::Backend> engine;  ///< NCCL's for CUDA tensors; null where the rank has no such device
+  c10::intrusive_ptr<c10d::Backend> engine;  ///< the device's; null where the rank has none
   std::shared_ptr<OwnedEngines> engines;     ///< it is one of these
 
   std::size_t group = 0;        ///< in the watch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door to c10d: collectives over flat buffers, counted and watched, each returning a ticket to wait on.
 // Knows tensors and groups, not parameters; the rooms above decide what is sent and when.
-// The engines are c10d's own, Gloo for CPU tensors and NCCL for CUDA ones: no transport is written in this project.
+// The engines are c10d's own, Gloo for CPU tensors and what `engines` has for a device's: no transport is written in
+// this project.
 //
 // On Gloo, gather and reduce-scatter are made of c10d's point-to-point calls: every rank sends each peer its part
 // straight from and into the flats, and sums what it receives. Gloo's own gather copies everything twice more, and its
@@ -24,14 +25,6 @@ namespace sealift::train {
 
 /// An all-reduce of at most this size sends everything to everyone: one round instead of Gloo's 2 (W - 1).
 inline constexpr std::int64_t kFewBytes = 512;
-
-namespace detail {
-
-/// The operation of an engine that adds `factor` times what each rank has. By its parts, since c10d's function for it
-/// was renamed between the versions that this is built with.
-c10d::ReduceOp sum_times(double factor);
-
-}  // namespace detail
 
 /// A collective in flight; its buffers belong to it until `wait` returns. On CUDA they may be freed then on the stream
 /// that is current, which must be the one they were allocated on.
@@ -69,14 +62,12 @@ class Collectives {
   /// full [W * n] = every rank's shard [n], in rank order; `shard` may be this rank's part of `full`.
   Ticket all_gather(at::Tensor full, at::Tensor shard, const std::string& unit = {}, std::uint64_t detail = 0);
 
-  /// shard [n] = this rank's part of `factor` times the sum of every rank's full [W * n], without a pass of its own.
-  /// `shard` may be this rank's part of `full`. On the CPU added in rank order, fp16 and bf16 in fp32 and rounded once;
-  /// NCCL multiplies before it adds.
-  Ticket reduce_scatter(at::Tensor shard, at::Tensor full, const std::string& unit = {}, std::uint64_t detail = 0,
-                        double factor = 1);
+  /// shard [n] = this rank's part of the sum of every rank's full [W * n]; `shard` may be this rank's part of `full`.
+  /// On the CPU added in rank order, fp16 and bf16 in fp32 and rounded once. Who wants a mean divides before.
+  Ticket reduce_scatter(at::Tensor shard, at::Tensor full, const std::string& unit = {}, std::uint64_t detail = 0);
 
-  /// tensor = `factor` times the sum of every rank's tensor.
-  Ticket all_reduce(at::Tensor tensor, const std::string& unit = {}, std::uint64_t detail = 0, double factor = 1);
+  /// tensor = the sum of every rank's tensor.
+  Ticket all_reduce(at::Tensor tensor, const std::string& unit = {}, std::uint64_t detail = 0);
 
   /// tensor = rank 0's tensor.
   Ticket broadcast(at::Tensor tensor, const std::string& unit = {}, std::uint64_t detail = 0);
@@ -96,8 +87,6 @@ class Collectives {
   static std::int64_t nbytes(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
   /// For what only moves: no engine knows every dtype.
   static at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.flatten().view(at::kByte); }
-
-  static void multiply(const at::Tensor& tensor, double factor);
 
   static void count(Traffic& traffic, std::int64_t bytes);
 

@@ -8,18 +8,6 @@
 
 namespace sealift::train {
 
-namespace detail {
-
-SEALIFT_BODY c10d::ReduceOp sum_times(double factor) {
-  c10d::ReduceOp op(c10d::ReduceOp::SUM);
-  if (factor == 1) return op;
-  op.op_ = c10d::ReduceOp::PREMUL_SUM;
-  op.supplement_ = c10::make_intrusive<c10d::NCCLPreMulSumSupplement>(factor);
-  return op;
-}
-
-}  // namespace detail
-
 SEALIFT_BODY void Ticket::wait() {
   if (const auto in_flight = std::exchange(in_flight_, nullptr)) in_flight->wait();
 }
@@ -44,29 +32,26 @@ SEALIFT_BODY Ticket Collectives::all_gather(at::Tensor full, at::Tensor shard, c
 }
 
 SEALIFT_BODY Ticket Collectives::reduce_scatter(at::Tensor shard, at::Tensor full, const std::string& unit,
-                                                std::uint64_t detail, double factor) {
+                                                std::uint64_t detail) {
   if (size() == 1) return {};
   check_parts(full, shard);
   auto flight = begin("reduce_scatter", full, unit, detail);
   count(channel_->traffic->reduce_scatter, nbytes(full) * (size() - 1) / size());
   if (full.numel() == 0) return {};
   if (channel_->takes(full)) {
-    flight->issue_on_device([&](c10d::Backend& engine) {
-      return engine._reduce_scatter_base(shard, full, {.reduceOp = detail::sum_times(factor)});
-    });
+    flight->issue_on_device([&](c10d::Backend& engine) { return engine._reduce_scatter_base(shard, full); });
     return Ticket(std::move(flight));
   }
   full = full.flatten();
   auto theirs = buffer(*flight, shard);
   flight->exchange([&](auto peer) { return part(full, peer); }, [&](auto peer) { return row(theirs, peer); });
-  flight->finish = [sum = shard.flatten(), own = part(full, rank()), theirs, rank = rank(), factor] {
-    detail::add_in_rank_order(sum, own, theirs, rank, factor);
+  flight->finish = [sum = shard.flatten(), own = part(full, rank()), theirs, rank = rank()] {
+    detail::add_in_rank_order(sum, own, theirs, rank);
   };
   return Ticket(std::move(flight));
 }
 
-SEALIFT_BODY Ticket Collectives::all_reduce(at::Tensor tensor, const std::string& unit, std::uint64_t detail,
-                                            double factor) {
+SEALIFT_BODY Ticket Collectives::all_reduce(at::Tensor tensor, const std::string& unit, std::uint64_t detail) {
   if (size() == 1) return {};
   auto flight = begin("all_reduce", tensor, unit, detail);
   const bool few = tensor.is_cpu() && nbytes(tensor) <= kFewBytes;
@@ -75,22 +60,18 @@ SEALIFT_BODY Ticket Collectives::all_reduce(at::Tensor tensor, const std::string
   if (tensor.numel() == 0) return {};
   std::vector<at::Tensor> tensors{tensor};
   if (channel_->takes(tensor)) {
-    flight->issue_on_device(
-        [&](c10d::Backend& engine) { return engine.allreduce(tensors, {.reduceOp = detail::sum_times(factor)}); });
+    flight->issue_on_device([&](c10d::Backend& engine) { return engine.allreduce(tensors); });
     return Ticket(std::move(flight));
   }
   if (!few) {
     flight->issue_whole([&](c10d::Backend& gloo) { return gloo.allreduce(tensors); });
-    if (factor != 1) flight->finish = [tensor, factor] { multiply(tensor, factor); };
     return Ticket(std::move(flight));
   }
   // Gloo reads `own` until every peer has it, so the sum goes into `tensor` only then.
   auto flat = tensor.flatten();
   auto theirs = buffer(*flight, flat);
   flight->exchange([&](auto) { return flat; }, [&](auto peer) { return row(theirs, peer); });
-  flight->finish = [flat, theirs, rank = rank(), factor] {
-    detail::add_in_rank_order(flat, flat, theirs, rank, factor);
-  };
+  flight->finish = [flat, theirs, rank = rank()] { detail::add_in_rank_order(flat, flat, theirs, rank); };
   return Ticket(std::move(flight));
 }
 
@@ -146,11 +127,6 @@ SEALIFT_BODY void Collectives::barrier() {
   auto flight = begin("barrier", token, {}, 0);
   flight->exchange([&](auto) { return part(token, rank()); }, [&](auto peer) { return part(token, peer); });
   flight->wait();
-}
-
-SEALIFT_BODY void Collectives::multiply(const at::Tensor& tensor, double factor) {
-  at::NoGradGuard no_grad;
-  tensor.mul_(factor);
 }
 
 SEALIFT_BODY void Collectives::count(Traffic& traffic, std::int64_t bytes) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the groups of one world share, and how another group is made of it.
 // Below `groups`, which says which ranks are a group.
-// One set of Gloo's connections and, on GPUs, one communicator of NCCL's are made; every other communicator is split
-// off that one, which NCCL does without a new round of introductions.
+// One set of Gloo's connections and, on devices, one communicator of their engine are made; every other communicator is
+// split off that one, which NCCL does without a new round of introductions.
 #pragma once
 
 #include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/collectives.hpp>
-#include <sealift/train/comm/nccl.hpp>
+#include <sealift/train/comm/engines.hpp>
 #include <sealift/train/mesh.hpp>
 
 // Not needed here, but by whoever makes a World.
@@ -31,7 +31,7 @@ struct World {
   std::string address = "127.0.0.1";  ///< what Gloo listens on here: a numeric address or a host name
   std::chrono::milliseconds timeout =
       std::chrono::minutes(5);   ///< of one collective: the longest wait for a rank that hangs
-  at::Device device = at::kCPU;  ///< with a CUDA device, collectives of its tensors go over NCCL
+  at::Device device = at::kCPU;  ///< where collectives of tensors on it go over an engine of their own
   double processors = 0;  ///< of the host's, how many this rank may keep busy beside its other ranks; 0: not known
 };
 
@@ -40,7 +40,7 @@ using HostEngineFactory = std::function<c10::intrusive_ptr<c10d::Backend>(const 
 
 struct GroupOptions {
   OrderCheck order_check = OrderCheck::NewOnly;
-  NcclFactory nccl = {};  ///< makes the engine of tensors on World::device; unset: NCCL's for CUDA, none for the CPU
+  EngineFactory device_engine = {};    ///< of tensors on World::device; unset: what is registered for its type, if any
   HostEngineFactory host_engine = {};  ///< unset: Gloo's; set where a job is rehearsed without its other ranks
 };
 

@@ -70,23 +70,26 @@ SEALIFT_BODY std::shared_ptr<GlooLines> Connections::connect_gloo(const World& w
 }
 
 SEALIFT_BODY void Connections::connect_engine(Channel& channel, const std::string& axes) {
-  const auto factory = options.nccl || world.device.is_cpu() ? options.nccl : nccl_factory();
+  auto factory = options.device_engine;
   if (!factory) {
-    TORCH_CHECK(world.device.is_cpu(), "World::device is ", world.device, " but this program has no NCCL; ",
-                "build it with sealift::train_cuda, or load the CUDA plug-in before make_groups");
-    return;
+    const auto registered = registered_engine(world.device.type());
+    TORCH_CHECK(registered || world.device.is_cpu(), "World::device is ", world.device,
+                " but this program has registered no engine for collectives there; for CUDA build it with ",
+                "sealift::train_cuda, or load the CUDA plug-in before make_groups; for others call register_engine");
+    if (!registered) return;
+    factory = registered->factory;
   }
   if (!engines_) engines_ = std::make_shared<OwnedEngines>(watch);
-  NcclRequest request{.store = store_of(channel.name + "/nccl"),
-                      .rank = static_cast<int>(channel.own),
-                      .size = static_cast<int>(channel.size()),
-                      .name = channel.name,
-                      .ranks = channel.members,
-                      .device = world.device,
-                      .high_priority = true,
-                      .timeout = world.timeout,
-                      .split_from = engines_made() == 0 ? nullptr : engines_->all.front(),
-                      .color = static_cast<int>(channel.members.front())};
+  EngineRequest request{.store = store_of(channel.name + "/engine"),
+                        .rank = static_cast<int>(channel.own),
+                        .size = static_cast<int>(channel.size()),
+                        .name = channel.name,
+                        .ranks = channel.members,
+                        .device = world.device,
+                        .high_priority = true,
+                        .timeout = world.timeout,
+                        .split_from = engines_made() == 0 ? nullptr : engines_->all.front(),
+                        .color = static_cast<int>(channel.members.front())};
   channel.engine = watched(axes, std::packaged_task([factory, request = std::move(request)] {
                              use_device(request.device);
                              return factory(request);

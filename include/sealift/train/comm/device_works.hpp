@@ -7,9 +7,9 @@
 
 #include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/collective_label.hpp>
+#include <sealift/train/comm/device.hpp>
 
 #include <c10/core/Event.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
@@ -21,20 +21,6 @@
 #include <utility>
 
 namespace sealift::train {
-
-/// Makes `device` the current one of the calling thread. CUDA's functions use the current device, and a thread that
-/// has none makes a context on device 0.
-void use_device(at::Device device);
-
-/// Where ranks keep numbers that they exchange and then read: on `device`, or on the host if it holds no values, as the
-/// meta device in a rehearsal.
-at::Device device_of_values(at::Device device);
-
-/// `tensor` in host memory; zeros if its device holds no values.
-at::Tensor values_on_host(const at::Tensor& tensor);
-
-/// An event that passes when the current stream of `device` has come here; none on the CPU, which is always here.
-std::optional<c10::Event> mark_stream(at::Device device);
 
 /// Thread-safe: the thread that trains adds, the watch asks.
 class DeviceWorks {

@@ -6,25 +6,6 @@
 
 namespace sealift::train {
 
-SEALIFT_BODY void use_device(at::Device device) {
-  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
-}
-
-SEALIFT_BODY at::Device device_of_values(at::Device device) {
-  return device.is_meta() ? at::Device(at::kCPU) : device;
-}
-
-SEALIFT_BODY at::Tensor values_on_host(const at::Tensor& tensor) {
-  return tensor.is_meta() ? at::zeros(tensor.sizes(), tensor.options().device(at::kCPU)) : tensor.cpu();
-}
-
-SEALIFT_BODY std::optional<c10::Event> mark_stream(at::Device device) {
-  if (device.is_cpu()) return {};
-  std::optional<c10::Event> event(std::in_place, device.type());
-  event->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
-  return event;
-}
-
 SEALIFT_BODY void DeviceWorks::add(std::size_t group, Running running) {
   const std::lock_guard lock(mutex_);
   forget_done();

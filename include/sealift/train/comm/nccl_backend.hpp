@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL as c10d makes it, set up so that the watch of `rank_watch`, and nothing else, decides when a rank has failed.
-// Beside `nccl`, whose factory it fills; the only header that includes CUDA's.
+// Registers itself with `engines`; the only header that includes CUDA's.
 // c10d's own watchdog would end the process when a collective times out, before any rank could say why.
 #pragma once
 
-#include <sealift/train/comm/nccl.hpp>
+#include <sealift/train/comm/engines.hpp>
 
 #ifdef USE_C10D_NCCL
 
@@ -41,7 +41,7 @@ class Nccl final : public c10d::ProcessGroupNCCL, public LightWorks {
 };
 
 /// A communicator of c10d's NCCL for `request`, connected. Blocks until all ranks have asked.
-inline c10::intrusive_ptr<c10d::Backend> make_nccl(const NcclRequest& request) {
+inline c10::intrusive_ptr<c10d::Backend> make_nccl(const EngineRequest& request) {
   static const bool defaults_are_set = (detail::set_nccl_defaults(), true);
   static_cast<void>(defaults_are_set);
   auto options = c10d::ProcessGroupNCCL::Options::create(request.high_priority);
@@ -63,7 +63,7 @@ inline c10::intrusive_ptr<c10d::Backend> make_nccl(const NcclRequest& request) {
 namespace detail {
 
 /// A program or plug-in that includes this header has NCCL.
-inline const bool nccl_is_registered = (nccl_factory() = make_nccl, true);
+inline const bool nccl_is_registered = (register_engine(at::kCUDA, "nccl", make_nccl), true);
 
 }  // namespace detail
 

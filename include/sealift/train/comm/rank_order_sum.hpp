@@ -7,10 +7,9 @@
 
 namespace sealift::train::detail {
 
-/// sum [n] = factor * (own [n] of rank `rank`, and theirs [W - 1, n] of the others), fp16 and bf16 in fp32 and rounded
-/// once. In pieces that stay in the cache.
-void add_in_rank_order(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs, std::int64_t rank,
-                       double factor);
+/// sum [n] = own [n] of rank `rank` plus theirs [W - 1, n] of the others, fp16 and bf16 in fp32 and rounded once. In
+/// pieces that stay in the cache.
+void add_in_rank_order(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs, std::int64_t rank);
 
 }  // namespace sealift::train::detail
 

@@ -11,7 +11,7 @@ namespace sealift::train {
 namespace detail {
 
 SEALIFT_BODY void add_in_rank_order(const at::Tensor& sum, const at::Tensor& own, const at::Tensor& theirs,
-                                    std::int64_t rank, double factor) {
+                                    std::int64_t rank) {
   at::NoGradGuard no_grad;
   const bool widen = sum.scalar_type() == at::kHalf || sum.scalar_type() == at::kBFloat16;
   constexpr std::int64_t kPiece = 1 << 16;
@@ -21,14 +21,12 @@ SEALIFT_BODY void add_in_rank_order(const at::Tensor& sum, const at::Tensor& own
       return (r == rank ? own : theirs[r < rank ? r : r - 1]).narrow(0, begin, n);
     };
     auto out = sum.narrow(0, begin, n);
-    if (theirs.size(0) == 1 && (factor == 1 || !widen)) {
+    if (theirs.size(0) == 1) {
       at::add_out(out, term(0), term(1));
-      if (factor != 1) out.mul_(factor);
       continue;
     }
     auto total = widen ? term(0).to(at::kFloat) : at::add(term(0), term(1));
     for (std::int64_t r = widen ? 1 : 2; r <= theirs.size(0); ++r) total.add_(term(r));
-    if (factor != 1) total.mul_(factor);
     out.copy_(total);
   }
 }

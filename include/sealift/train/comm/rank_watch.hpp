@@ -8,8 +8,8 @@
 #pragma once
 
 #include <sealift/train/bodies.hpp>
+#include <sealift/train/comm/engines.hpp>
 #include <sealift/train/comm/issued_collectives.hpp>
-#include <sealift/train/comm/nccl.hpp>
 #include <sealift/train/comm/watch_store.hpp>
 
 #include <condition_variable>

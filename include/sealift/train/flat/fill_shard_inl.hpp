@@ -2,12 +2,13 @@
 // The bodies of fill_shard.hpp, which declares them and says what they promise.
 #pragma once
 
+#include <sealift/train/comm/device.hpp>
 #include <sealift/train/flat/fill_shard.hpp>
 
 namespace sealift::train {
 
 SEALIFT_BODY at::Device device_for(const at::Tensor& tensor, const Groups& groups) {
-  return groups.device.is_cuda() || tensor.is_meta() ? groups.device : tensor.device();
+  return is_accelerator(groups.device) || tensor.is_meta() ? groups.device : tensor.device();
 }
 
 namespace detail {

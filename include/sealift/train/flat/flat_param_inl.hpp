@@ -2,6 +2,7 @@
 // The bodies of flat_param.hpp, which declares them and says what they promise.
 #pragma once
 
+#include <sealift/train/comm/device.hpp>
 #include <sealift/train/flat/flat_param.hpp>
 
 namespace sealift::train {
@@ -16,7 +17,7 @@ SEALIFT_BODY FlatParam::FlatParam(std::vector<NamedTensor> parameters, Groups gr
 
   const auto& first = parameters_.front().tensor;
   const auto own = torch::dtype(first.scalar_type()).device(device_for(first, groups_));
-  const auto host = own.device(at::kCPU).pinned_memory(options_.pin_memory && own.device().is_cuda());
+  const auto host = own.device(at::kCPU).pinned_memory(options_.pin_memory && is_accelerator(own.device()));
   if (is_stored()) {
     store(source, own, host);
   } else {

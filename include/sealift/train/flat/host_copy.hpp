@@ -4,6 +4,7 @@
 // A copy to memory that is not page-locked, or on the computing stream, would make the next unit's backward wait.
 #pragma once
 
+#include <sealift/train/comm/device.hpp>
 #include <sealift/train/flat/side_streams.hpp>
 
 #include <utility>
@@ -17,7 +18,8 @@ class HostCopy {
     TORCH_CHECK(!source_.defined(), "a copy to the host is in flight; finish it first");
     if (!streams_) streams_ = std::make_unique<SideStreams>(tensor.device());
     source_ = tensor;
-    target_ = torch::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(tensor.is_cuda()));
+    target_ =
+        torch::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(is_accelerator(tensor.device())));
     streams_->wait(SideStreams::Out, streams_->mark(SideStreams::Current));
     streams_->run(SideStreams::Out, [&] { target_.copy_(source_, /*non_blocking=*/true); });
     arrived_ = streams_->mark(SideStreams::Out);

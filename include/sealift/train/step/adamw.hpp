@@ -21,7 +21,7 @@ namespace sealift::train {
 /// Where `FusedAdamW` keeps its moments.
 enum class Moments {
   WithParameter,  ///< on the parameter's device
-  OnHost          ///< in host memory, pinned for a CUDA parameter; a step has three parameters' on the device
+  OnHost  ///< in host memory, pinned for a parameter on an accelerator; a step has three parameters' on the device
 };
 
 /// Same results as torch::optim::AdamW to rounding. A parameter on the host is stepped there.

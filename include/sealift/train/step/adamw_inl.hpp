@@ -2,6 +2,7 @@
 // The bodies of adamw.hpp, which declares them and says what they promise.
 #pragma once
 
+#include <sealift/train/comm/device.hpp>
 #include <sealift/train/step/adamw.hpp>
 
 namespace sealift::train {
@@ -84,7 +85,7 @@ SEALIFT_BODY torch::optim::AdamWParamState& FusedAdamW::state_of(const at::Tenso
   const bool on_host = moments_ == Moments::OnHost;
   const auto settle = [&](at::Tensor& moment) {
     const auto device = on_host ? at::Device(at::kCPU) : parameter.device();
-    const bool pinned = on_host && parameter.is_cuda();
+    const bool pinned = on_host && is_accelerator(parameter.device());
     const bool at_home = moment.defined() && moment.device() == device && moment.strides() == parameter.strides();
     if (at_home && (!pinned || moment.is_pinned())) return;
     auto home =

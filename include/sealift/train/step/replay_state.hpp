@@ -15,8 +15,8 @@
 
 namespace sealift::train::detail {
 
-/// The states of the default generators of the host and of every CUDA device: a body may draw on a device that none of
-/// its inputs is on. A state of CUDA is two numbers in host memory, so that no device is waited for.
+/// The states of the default generators of the host and of every device of at::getAccelerator(): a body may draw on a
+/// device that none of its inputs is on. A device's state is two numbers in host memory, so that none is waited for.
 class RandomState {
  public:
   RandomState();
@@ -42,10 +42,11 @@ class RandomState {
 
 /// What an autocast region sets on its thread.
 struct AutocastState {
-  static constexpr std::array kDevices{at::kCPU, at::kCUDA};
+  /// The host's kind, and the accelerator's if there is one: whose settings the two arrays hold.
+  static std::vector<at::DeviceType> devices();
 
-  std::array<bool, kDevices.size()> enabled{};
-  std::array<at::ScalarType, kDevices.size()> dtype{};
+  std::array<bool, 2> enabled{};
+  std::array<at::ScalarType, 2> dtype{};
   bool cache = true;  ///< keep the casts of leaves for the region
 
   static AutocastState current();

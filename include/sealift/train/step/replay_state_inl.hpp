@@ -4,7 +4,9 @@
 
 #include <sealift/train/step/replay_state.hpp>
 
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/autocast_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace sealift::train {
 
@@ -12,10 +14,10 @@ namespace detail {
 
 SEALIFT_BODY RandomState::RandomState() {
   remember(at::globalContext().defaultGenerator(at::kCPU));
-  const auto devices = at::hasCUDA() ? torch::cuda::device_count() : c10::DeviceIndex{0};
-  for (c10::DeviceIndex i = 0; i < devices; ++i) {
-    remember(at::globalContext().defaultGenerator({at::kCUDA, i}));
-  }
+  const auto accelerator = at::getAccelerator();
+  if (!accelerator) return;
+  const auto devices = c10::impl::VirtualGuardImpl(*accelerator).deviceCount();
+  for (c10::DeviceIndex i = 0; i < devices; ++i) remember(at::globalContext().defaultGenerator({*accelerator, i}));
 }
 
 SEALIFT_BODY void RandomState::keep_drawn() {
@@ -40,11 +42,18 @@ SEALIFT_BODY at::Tensor RandomState::now(at::Generator generator) {
   return generator.get_state();
 }
 
+SEALIFT_BODY std::vector<at::DeviceType> AutocastState::devices() {
+  std::vector<at::DeviceType> kinds{at::kCPU};
+  if (const auto accelerator = at::getAccelerator()) kinds.push_back(*accelerator);
+  return kinds;
+}
+
 SEALIFT_BODY AutocastState AutocastState::current() {
   AutocastState state;
-  for (std::size_t i = 0; i < kDevices.size(); ++i) {
-    state.enabled[i] = at::autocast::is_autocast_enabled(kDevices[i]);
-    state.dtype[i] = at::autocast::get_autocast_dtype(kDevices[i]);
+  const auto kinds = devices();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    state.enabled[i] = at::autocast::is_autocast_enabled(kinds[i]);
+    state.dtype[i] = at::autocast::get_autocast_dtype(kinds[i]);
   }
   state.cache = at::autocast::is_autocast_cache_enabled();
   return state;
@@ -57,9 +66,10 @@ SEALIFT_BODY AutocastState AutocastState::without_cache() const {
 }
 
 SEALIFT_BODY void AutocastState::set() const {
-  for (std::size_t i = 0; i < kDevices.size(); ++i) {
-    at::autocast::set_autocast_enabled(kDevices[i], enabled[i]);
-    at::autocast::set_autocast_dtype(kDevices[i], dtype[i]);
+  const auto kinds = devices();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    at::autocast::set_autocast_enabled(kinds[i], enabled[i]);
+    at::autocast::set_autocast_dtype(kinds[i], dtype[i]);
   }
   at::autocast::set_autocast_cache_enabled(cache);
 }

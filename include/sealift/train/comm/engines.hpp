@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam through which NCCL comes: what a group asks for, and the one function that answers.
-// Below `groups`, which asks; `nccl_backend` answers where the program is built with NCCL, a plug-in that is loaded at
-// run time elsewhere, and a test with an engine of its own.
-// Without a CUDA header, so that one program runs on hosts with and without a driver.
+// The seam through which engines of collectives come: what a group asks for, and who answers for a kind of device.
+// Below `groups`, which asks. A program registers an engine by name: `nccl_backend` registers NCCL where the program is
+// built with it, a plug-in that is loaded at run time elsewhere, and a test its own.
+// Without a maker's header, so that one program runs on hosts with and without a driver. Gloo, which carries what is on
+// the host in every world, is no plug-in: `connections` makes it.
+//
+// An engine is asked for plain sums alone. c10d's PREMUL_SUM is not what it says everywhere: with torch 2.11 and NCCL
+// 2.28.9 a group of one gets 0.0 for bf16 and an unscaled reduce-scatter, and HCCL multiplies the caller's input.
 #pragma once
 
 #include <sealift/train/bodies.hpp>
@@ -12,6 +16,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,12 +24,12 @@
 
 namespace sealift::train {
 
-/// What a group of ranks asks of NCCL: one communicator. All ranks of `split_from` ask at the same time.
-struct NcclRequest {
+/// What a group of ranks asks of an engine: one communicator. All ranks of `split_from` ask at the same time.
+struct EngineRequest {
   c10::intrusive_ptr<c10d::Store> store;  ///< of this group alone
   int rank = 0;                           ///< in the group
   int size = 1;
-  std::string name;                 ///< "world", "shard0": in NCCL's messages
+  std::string name;                 ///< "world", "shard0": in the engine's messages
   std::vector<std::int64_t> ranks;  ///< of the group, in the world
   at::Device device = at::kCPU;     ///< this rank's
   bool high_priority = false;       ///< of the stream that the collectives run on
@@ -35,7 +40,7 @@ struct NcclRequest {
 
 /// Makes a communicator and connects it. What it returns issues collectives asynchronously: `synchronize()` of a work
 /// makes the current stream wait, `isCompleted()` may be asked by any thread, `abort()` ends what is in flight.
-using NcclFactory = std::function<c10::intrusive_ptr<c10d::Backend>(const NcclRequest&)>;
+using EngineFactory = std::function<c10::intrusive_ptr<c10d::Backend>(const EngineRequest&)>;
 
 /// What an engine offers besides c10d's interface, if its works keep tensors alive.
 struct LightWorks {
@@ -69,16 +74,22 @@ class DeviceEngines {
   std::vector<c10::weak_intrusive_ptr<c10d::Backend>> engines_;
 };
 
-namespace detail {
+/// Makes `factory` what this program asks for collectives of tensors on devices of `type`, in place of what was
+/// registered for them; an empty one takes that away. `name` is for messages and results: "nccl". Before groups are
+/// made; thread-safe.
+void register_engine(at::DeviceType type, std::string name, EngineFactory factory);
 
-/// The factory of this program; empty where it was built without NCCL and no plug-in was loaded. Set before groups are
-/// made.
-NcclFactory& nccl_factory();
+/// An engine that a program has registered.
+struct RegisteredEngine {
+  std::string name;
+  EngineFactory factory;
+};
 
-}  // namespace detail
+/// The engine for devices of `type`; none where the program was built without one and no plug-in was loaded.
+std::optional<RegisteredEngine> registered_engine(at::DeviceType type);
 
 }  // namespace sealift::train
 
 #ifdef SEALIFT_TRAIN_BODIES
-#include <sealift/train/comm/nccl_inl.hpp>
+#include <sealift/train/comm/engines_inl.hpp>
 #endif
