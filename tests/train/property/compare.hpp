@@ -200,7 +200,7 @@ inline Verdict compare(const Configuration& c, const std::vector<Outcome>& outco
 }
 
 /// Whether `c` trains as one process does, on every rank the same bits, and leaves nothing gathered.
-inline Verdict judge(const Configuration& c) {
+inline Verdict judge(const Configuration& c, const Hardware& hardware = {}) {
   const auto size = static_cast<std::size_t>(c.number(kRanks));
   std::vector<Outcome> outcomes(size);
   std::vector<std::string> errors(size);
@@ -210,7 +210,7 @@ inline Verdict judge(const Configuration& c) {
       [&](const World& world) {
         const auto rank = static_cast<std::size_t>(world.rank);
         try {
-          outcomes[rank] = train_rank(c, world, accepted[rank]);
+          outcomes[rank] = train_rank(c, world, hardware, accepted[rank]);
         } catch (const std::exception& error) {
           errors[rank] = error.what();
           if (errors[rank].empty()) errors[rank] = "an error without a text";

@@ -35,8 +35,8 @@ inline std::optional<std::string> read_all(int end, int seconds) {
 
 }  // namespace detail
 
-/// `judge(c)` in a child; its death, or more than `seconds`, is a failure.
-inline Verdict judge_in_child(const Configuration& c, int seconds = 60) {
+/// `judge(c, hardware)` in a child; its death, or more than `seconds`, is a failure.
+inline Verdict judge_in_child(const Configuration& c, const Hardware& hardware = {}, int seconds = 60) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("property test: no pipe");
   const auto child = fork();
@@ -47,7 +47,7 @@ inline Verdict judge_in_child(const Configuration& c, int seconds = 60) {
     at::set_num_threads(1);
     std::string answer;
     try {
-      const auto verdict = judge(c);
+      const auto verdict = judge(c, hardware);
       answer = std::to_string(verdict.refused) + " " + std::to_string(verdict.distance) + " " + verdict.failure;
     } catch (const std::exception& error) {
       answer = std::string("0 0 the test itself failed: ") + error.what();

@@ -34,6 +34,12 @@ struct Outcome {
 
 inline constexpr std::int64_t kRows = 3;  ///< of a rank's micro-batch
 
+/// What ranks train on.
+struct Hardware {
+  std::function<at::Device(std::int64_t rank)> device = [](std::int64_t) { return at::Device(at::kCPU); };
+  EngineFactory engine = {};  ///< of collectives of tensors there; empty: Gloo
+};
+
 /// The policy that `c` asks for.
 inline Policy policy_of(const Configuration& c) {
   Policy policy;
@@ -106,8 +112,8 @@ class Training {
  public:
   /// On `ranks` of the world that `c` describes: one, or all for the reference, which has no `parallel`.
   Training(const Configuration& c, std::vector<std::int64_t> ranks, Shardable<Net> net, Parallel* parallel,
-           at::ScalarType dtype = at::kFloat)
-      : c_(c), ranks_(std::move(ranks)), net_(std::move(net)), parallel_(parallel), dtype_(dtype) {}
+           at::ScalarType dtype = at::kFloat, at::Device device = at::kCPU)
+      : c_(c), ranks_(std::move(ranks)), net_(std::move(net)), parallel_(parallel), dtype_(dtype), device_(device) {}
 
   Outcome run() {
     const auto optimizer = make_optimizer();
@@ -225,7 +231,7 @@ class Training {
 
   /// The mean over the rows of one forward.
   at::Tensor forward(std::int64_t batch, const std::vector<std::size_t>& path) {
-    const auto ids = (torch::arange(kRows) * (3 + batch % 2) + batch) % kVocabulary;
+    const auto ids = ((torch::arange(kRows) * (3 + batch % 2) + batch) % kVocabulary).to(device_);
     const auto targets = (ids * 3 + 1 + c_.number(kData)) % kVocabulary;
     const bool autocast = c_.chosen(kAutocast) && parallel_;
     const bool before = at::autocast::is_autocast_enabled(at::kCPU);
@@ -293,11 +299,11 @@ class Training {
         note(sum_of_parameters());
       }
     } else if (what == "method") {
-      const auto x = torch::ones({2, kWidth}, dtype_);
+      const auto x = torch::ones({2, kWidth}, torch::dtype(dtype_).device(device_));
       note(net_->call_gathered(&NetImpl::scaled, x).sum());
     } else if (can_call_blocks()) {
       at::AutoGradMode grad(what == "block_recorded");
-      const auto x = torch::sin(torch::arange(kRows * kWidth, dtype_).view({kRows, kWidth}));
+      const auto x = torch::sin(torch::arange(kRows * kWidth, dtype_).view({kRows, kWidth})).to(device_);
       const auto result = net_->call_block(0, x.clone(), x).first;
       if (what == "block_recorded") kept = result;
       note(result.square().sum());
@@ -306,7 +312,7 @@ class Training {
   }
 
   at::Tensor sum_of_parameters() const {
-    auto sum = torch::zeros({}, torch::kDouble);
+    auto sum = torch::zeros({}, torch::dtype(torch::kDouble).device(device_));
     for (const auto& parameter : net_->parameters()) sum += parameter.detach().to(torch::kDouble).abs().sum();
     return sum;
   }
@@ -363,7 +369,7 @@ class Training {
   }
 
   static Piece piece(const std::string& name, const at::Tensor& tensor) {
-    return {name, 0, tensor.numel(), tensor.detach().to(torch::kDouble, false, /*copy=*/true).flatten()};
+    return {name, 0, tensor.numel(), tensor.detach().cpu().to(torch::kDouble, false, /*copy=*/true).flatten()};
   }
 
   /// What this rank holds of the trainable parameters, or of their gradients.
@@ -390,6 +396,7 @@ class Training {
   Shardable<Net> net_;
   Parallel* parallel_;
   at::ScalarType dtype_;  ///< of what goes into blocks from outside
+  at::Device device_;     ///< ... and where it lives
   Outcome outcome_;
 };
 
@@ -403,20 +410,22 @@ inline Outcome train_reference(const Configuration& c, at::ScalarType dtype = at
   return Training(c, ranks, net, nullptr, dtype).run();
 }
 
-/// A rank's share. `started` is set when the policy was accepted.
-inline Outcome train_rank(const Configuration& c, const World& world, bool& accepted) {
+/// A rank's share. `accepted` is set when the policy was.
+inline Outcome train_rank(const Configuration& c, World world, const Hardware& hardware, bool& accepted) {
   const auto policy = policy_of(c);
-  auto groups = make_groups(world, make_mesh(policy, world.size));
+  world.device = hardware.device(world.rank);
+  auto groups = make_groups(world, make_mesh(policy, world.size), {.device_engine = hardware.engine});
   try {
     auto net = make_net(c, /*reference=*/false);
     const double other = c.is(kStart, "rank_0") ? static_cast<double>(world.rank) : 0;
     prepare(*net, c, 0.1 * static_cast<double>(c.number(kData)) + other);
+    net->to(world.device);
     auto parallel = parallelize(*net, groups, policy);
     accepted = true;
     const auto observer = std::make_shared<PairsObserver>();
     parallel.observe(observer);
     if (c.chosen(kDivideBy)) parallel.set_gradient_divide_factor(2.0 * static_cast<double>(world.size));
-    auto outcome = Training(c, {world.rank}, net, &parallel).run();
+    auto outcome = Training(c, {world.rank}, net, &parallel, at::kFloat, world.device).run();
     outcome.observed = observer->fault();
     return outcome;
   } catch (const std::exception& error) {
