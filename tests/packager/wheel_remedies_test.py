@@ -136,9 +136,9 @@ def main(work):
     print("all of them are installed")
 
     # A bundle of data alone has no interpreter, and takes no environment's place: what is printed installs it beside.
-    (work / "rows").mkdir()
-    (work / "rows/a.jsonl").write_text("{}\n")
-    (work / "rows.toml").write_text('name = "rows"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "2.36"\n[[data]]\nsource = "rows"\n')
+    (work / "lines").mkdir()
+    (work / "lines/a.jsonl").write_text("{}\n")
+    (work / "rows.toml").write_text('name = "rows"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "2.36"\n[[data]]\nsource = "lines"\n')
     run(BIN / "sealift-pack", "lock", "rows.toml", "--uv", "none")
     run(BIN / "sealift-pack", "create", "rows.lock.toml", "--root", "keys/root.1.json", "--key", "keys/release.key", "-o", "alone",
         "--installer", BIN / "sealift-install")
@@ -149,9 +149,25 @@ def main(work):
     if refused.returncode != 10 or not printed:
         sys.exit(f"failed: data in an environment's prefix\n{refused.stderr}")
     run(*apply, *shlex.split(printed[1]), *fingerprint)
-    if (work / "rows/current/data/rows/a.jsonl").read_text() != "{}\n":
+    if (work / "rows/current/data/lines/a.jsonl").read_text() != "{}\n":
         sys.exit("failed: the data are not there")
     print("data alone are installed beside")
+
+    # The other way that is printed: packed with the environment's own job, they are all that a delta carries.
+    if "`create --base` with this prefix's inventory" not in refused.stderr:
+        sys.exit(f"failed: no way into the environment\n{refused.stderr}")
+    job = (work / "all/job.toml").read_text().replace("version = 1\n", "version = 2\n", 1)
+    (work / "all/job.toml").write_text(job + '[[data]]\nsource = "../lines"\n')
+    run(BIN / "sealift-pack", "lock", "all/job.toml", "--uv", UV)
+    (work / "inventory").write_text(run(BIN / "sealift-install", "inventory", "--prefix", work / "prefix"))
+    run(BIN / "sealift-pack", "create", "all/demo.lock.toml", "--base", "inventory", "--root", "keys/root.1.json", "--key",
+        "keys/release.key", "-o", "bundle", "--installer", BIN / "sealift-install", "--no-rehearsal")
+    carried = sum(file.stat().st_size for file in (work / "bundle/demo-2").glob("*.vol*"))
+    if carried > 1 << 16:
+        sys.exit(f"failed: the delta carries {carried} bytes")
+    run(BIN / "sealift-install", "apply", "bundle/demo-2", "--prefix", work / "prefix")
+    run(work / "prefix/current/bin/python3", "-c", "import addressed; open('prefix/current/data/lines/a.jsonl')")
+    print(f"data join the environment by a delta of {carried} bytes")
 
 
 with tempfile.TemporaryDirectory() as folder:
