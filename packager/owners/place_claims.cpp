@@ -70,7 +70,10 @@ Shares PlaceClaims::settle_packages(const LeftOut& left_out) const {
   SharedPackages shared(lock_.shared);
   for (const auto& [wheel, needs] : needs_) shared.note_needs(wheel, needs);
   for (const auto& [file, wheel] : packaged_) {  // a file that is left out makes nobody a second owner
-    if (const auto out = left_out.find(wheel); out != left_out.end() && out->second.contains(file.place)) continue;
+    if (const auto out = left_out.find(wheel); out != left_out.end() && out->second.contains(file.place)) {
+      shared.note_left_out(file.packaged, wheel);
+      continue;
+    }
     packages.claim(file.packaged, wheel, file.empty);
     shared.note_file(file.packaged, wheel);
     if (file.yields && file.packaged.find('/') == file.packaged.rfind('/'))

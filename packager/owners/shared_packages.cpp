@@ -55,6 +55,16 @@ void SharedPackages::note_file(std::string_view path, const std::string& wheel) 
   if (is_library(path)) libraries_[std::string(folder_of(path))].insert(wheel);
 }
 
+void SharedPackages::note_left_out(std::string_view path, const std::string& wheel) {
+  left_out_[project_of(wheel)].emplace_back(path);
+}
+
+bool SharedPackages::had_files(const SharedRule& rule) const {
+  const auto files = left_out_.find(rule.package);
+  return files != left_out_.end() && std::any_of(files->second.begin(), files->second.end(),
+                                                 [&](const std::string& file) { return lies_below(file, rule.into); });
+}
+
 // By a chain of requirements: apache-airflow-providers-ftp requires apache-airflow, and that its core. Or the owner
 // asks for the guest itself: transformer-engine[core-cu12] for transformer-engine-cu12.
 bool SharedPackages::requires_it(const std::string& guest, const std::string& owner) const {
@@ -107,7 +117,8 @@ Shares SharedPackages::settle(bundle::PackageOwners& packages) const {
   }
   std::string faults;
   for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (!used[i]) faults += fault_line(rules_[i], "it has no file there in a package of another one's");
+    if (!used[i] && !had_files(rules_[i]))
+      faults += fault_line(rules_[i], "it has no file there in a package of another one's");
   if (!faults.empty()) refuse_shared_rules(faults);
   for (const auto& [wheel, folders] : shares)
     for (const std::string& folder : folders) packages.share(wheel, folder);

@@ -30,6 +30,9 @@ class SharedPackages {
   void note_namespace(const std::string& package) { namespaces_.insert(package); }
   // Notes a file below site-packages as it will be installed.
   void note_file(std::string_view path, const std::string& wheel);
+  // Notes one that an [[owner]] rule leaves out of this wheel: a rule for its folder was told together with that one,
+  // and allows nothing any more.
+  void note_left_out(std::string_view path, const std::string& wheel);
 
   // Shares in `packages` what may be shared, and returns it; what is left, its check() refuses. Throws Usage for rules
   // that allow nothing.
@@ -38,10 +41,12 @@ class SharedPackages {
  private:
   bool requires_it(const std::string& guest, const std::string& owner) const;
   bool is_searched(std::string_view path, const std::string& wheel) const;
+  bool had_files(const SharedRule& rule) const;
 
   const std::vector<SharedRule>& rules_;
   std::map<std::string, std::set<std::string>> needs_;  // project -> projects
   std::set<std::string> namespaces_;
+  std::map<std::string, std::vector<std::string>> left_out_;             // project -> files
   std::map<std::string, std::set<std::string>, std::less<>> libraries_;  // folder -> wheels with a library there
 };
 

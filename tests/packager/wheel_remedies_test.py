@@ -102,6 +102,11 @@ def main(work):
     make_wheel(index, "two", files={"both/__init__.py": "2"})
     allowed += follow("owner", ["one", "two"], "both/__init__.py", ["rules"], {"rules": ["one-1.0", "two-1.0"]})
 
+    # Both at once, as rouge and rouge-chinese have it: where a rule gives all files to one owner, nobody is a guest.
+    make_wheel(index, "score", files={"tool/__init__.py": "", "tool/cmd.py": "1", "score/__init__.py": "1"})
+    make_wheel(index, "score-more", files={"tool/__init__.py": "", "tool/cmd.py": "2", "score/__init__.py": "2"})
+    follow("both", ["score", "score-more"], "2 collisions", ["rules"], {"rules": ["score-1.0", "score_more-1.0"]})
+
     # Two guests in one package, one of them with a library where ld.so looks for the host's: a rule for each.
     make_wheel(index, "host", files={"hostpkg/__init__.py": "1", "hostpkg/lib/libhost.so": "1"})
     make_wheel(index, "plug", files={"hostpkg/plugins/extra.py": "2"})
