@@ -199,6 +199,46 @@ TEST_CASE("an interpreter with a prefix of its own can be given as a folder") {
   CHECK(run_checked({python, "-I", "-c", "import ssl, sys; print(sys.prefix)"}) == (target / "prefix").string() + "\n");
 }
 
+// As the archives are that uv installs: libpython beside, which the program finds by its RUNPATH, a prefix that exists
+// nowhere in what sysconfig says, Tcl, terminals and uv's own mark beside the standard library.
+TEST_CASE("a tree of the shape of uv's own builds works wherever it is unpacked") {
+  if (no_distribution()) return;
+  const std::string compiler = find_program("gcc").string();
+  if (compiler.empty()) {
+    sealift::test::left_out("needs gcc");
+    return;
+  }
+  const TempDir dir, scratch, target;
+  const fs::path own = dir / "cpython-3.11.2-linux-x86_64-gnu";
+  make_own_prefix(own);
+  write_file(dir / "a.c", "int made(void) { return 1; }\n");
+  const std::string library = (own / "lib/libpython3.11.so.1.0").string(), program = (own / "bin/python3.11").string();
+  run_checked(
+      {compiler, "-shared", "-fPIC", "-Wl,-soname,libpython3.11.so.1.0", "-o", library, (dir / "a.c").string()});
+  run_checked({"patchelf", "--set-rpath", "$ORIGIN/../lib", program});
+  run_checked({"patchelf", "--add-needed", "libpython3.11.so.1.0", program});  // with the former, 0.14 spoils both
+  write_file(own / "lib/python3.11/EXTERNALLY-MANAGED", "[externally-managed]\nError=uv\n");
+  write_file(own / "lib/tcl8.6/init.tcl", "x\n");
+  write_file(own / "share/terminfo/x/xterm", "x");
+  fs::path facts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(own / "lib/python3.11"))
+    if (entry.path().filename().string().starts_with("_sysconfigdata_")) facts = entry.path();
+  const std::string said = read_file(facts);
+  write_file(facts,
+             said +
+                 "\nbuild_time_vars = {k: v.replace('/usr', '/install') if isinstance(v, str) else v for k, v in "
+                 "build_time_vars.items()}\n");
+  const Relocated relocated = relocate(own.string(), scratch.path(), target / "prefix");
+  CHECK(relocated.tree.contains("lib/libpython3.11.so.1.0"));
+  fs::remove_all(own);
+  const std::string python = (target / "prefix/bin/python3").string(), prefix = (target / "prefix").string();
+  CHECK(
+      run_checked({python, "-I", "-c",
+                   "import ssl, ctypes, sqlite3, sys, sysconfig; print(sys.prefix, sysconfig.get_path('purelib'))"}) ==
+      prefix + " " + prefix + "/lib/python3.11/site-packages\n");
+  CHECK(read_file(target / "prefix/lib/python3.11/EXTERNALLY-MANAGED").find("Error=uv") == std::string::npos);
+}
+
 TEST_CASE("search paths that only the packing machine has are taken out of an interpreter with a prefix of its own") {
   if (no_distribution()) return;
   const TempDir dir, scratch, target;
