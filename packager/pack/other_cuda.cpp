@@ -62,14 +62,20 @@ std::set<std::string> who_requires(const std::string& project, const PackPlan& p
   return who;
 }
 
-std::string remedy(const std::string& project, unsigned its, unsigned carried, const PackPlan& plan) {
+std::string remedy(const std::string& project, unsigned its, std::optional<unsigned> carried, const PackPlan& plan) {
   std::string asked;
   for (const std::string& one : who_requires(project, plan)) asked += (asked.empty() ? "" : ", ") + one;
+  const std::string has = carried ? fmt::format("CUDA {}", *carried) : "none";
+  const std::string other =
+      carried
+          ? fmt::format("take a build for CUDA {}", *carried)
+          : fmt::format(
+                "require what brings CUDA {} (nvidia-cuda-runtime{}), carry this machine's as a [[program]] into lib/",
+                its, its < 13 ? fmt::format("-cu{}", its) : "");
   return fmt::format(
-      "{} is for CUDA {}, and the bundle carries CUDA {}; {}. Leave that out, take a build for CUDA {}, or say in the "
-      "job file:\n         [python]\n         excludes = [{}]",
-      project, its, carried, asked.empty() ? "the job asks for it" : "asked for by " + asked, carried,
-      toml_quoted(project));
+      "{} is for CUDA {}, and the bundle carries {}; {}. Leave that out, {}, or say in the job file:\n         "
+      "[python]\n         excludes = [{}]",
+      project, its, has, asked.empty() ? "the job asks for it" : "asked for by " + asked, other, toml_quoted(project));
 }
 
 }  // namespace
@@ -87,11 +93,10 @@ std::optional<unsigned> cuda_of_library(std::string_view name) {
 }
 
 void name_other_cuda(NativeReport& report, const NativeFiles& files, const PackPlan& plan) {
-  if (!report.cuda) return;
   std::map<std::string, unsigned> packages;  // owner -> its CUDA
   for (const NativeFinding& finding : report.findings) {
     const std::optional<unsigned> cuda = is_lost(finding) ? cuda_of_library(finding.library) : std::nullopt;
-    if (!cuda || *cuda == *report.cuda) continue;
+    if (!cuda || cuda == report.cuda) continue;
     for (const NativeFile& file : files.files)
       if (file.from_wheel && needs(file, finding.library)) packages.emplace(file.owner, *cuda);
   }
@@ -101,7 +106,7 @@ void name_other_cuda(NativeReport& report, const NativeFiles& files, const PackP
     for (const NativeFile& file : files.files) {
       const auto package = packages.find(file.owner);
       if (package == packages.end() || !needs(file, finding.library)) continue;
-      finding.next = remedy(project_of(file.owner), package->second, *report.cuda, plan);
+      finding.next = remedy(project_of(file.owner), package->second, report.cuda, plan);
       break;
     }
   }

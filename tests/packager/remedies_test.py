@@ -327,6 +327,7 @@ def main(work):
                 sys.exit(f"failed: cuda\n{said}")
             return asked + "\n" + listed[1], more
 
+        follow("no_cuda", 'requirements = ["raylike[graph]"]', "is for CUDA 12, and the bundle carries none", excluded, imports("raylike"))
         follow("cuda", 'requirements = ["raylike[graph]", "nvidia-cuda-runtime"]', "is for CUDA 12, and the bundle carries CUDA 13", excluded,
                imports("raylike"))
         follow("host", 'requirements = ["wantsstack"]', "libvendorcl.so is not in the bundle", target, imports("wantsstack"))
