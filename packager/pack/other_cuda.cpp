@@ -101,12 +101,15 @@ void name_other_cuda(NativeReport& report, const NativeFiles& files, const PackP
       if (file.from_wheel && needs(file, finding.library)) packages.emplace(file.owner, *cuda);
   }
   if (packages.empty()) return;
+  std::set<std::string> told;
   for (NativeFinding& finding : report.findings) {
     if (!is_lost(finding)) continue;
     for (const NativeFile& file : files.files) {
       const auto package = packages.find(file.owner);
       if (package == packages.end() || !needs(file, finding.library)) continue;
-      finding.next = remedy(project_of(file.owner), package->second, report.cuda, plan);
+      const std::string project = project_of(file.owner);
+      finding.next = told.insert(project).second ? remedy(project, package->second, report.cuda, plan)
+                                                 : "as it is said above of " + project;
       break;
     }
   }
