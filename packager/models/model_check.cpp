@@ -12,7 +12,9 @@
 #include "bundle/core/shell_word.hpp"
 #include "bundle/core/unicode.hpp"
 #include "packager/models/model_formats.hpp"
+#include "packager/models/python_json.hpp"
 #include "packager/models/remote_code.hpp"
+#include "packager/models/weights_of_config.hpp"
 #include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
@@ -26,41 +28,8 @@ using bundle::ErrorCode;
 
 namespace {
 
-constexpr std::uint64_t kMaxShardIndex = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMaxConfig = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxModelFiles = 50'000;  // each is an entry of the signed manifest, whose size is bounded
 constexpr std::size_t kMaxTreeFiles = 900'000;  // an archive has at most a million members, and folders are some
-constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-
-std::string folder_of_file(const std::string& path) {
-  return path.substr(0, path.rfind('/') + 1);
-}
-
-// "a, b, c and 7 more"
-std::string some_of(const std::vector<std::string>& texts) {
-  std::string out;
-  for (std::size_t i = 0; i < texts.size() && i < 5; ++i) out += (i > 0 ? ", " : "") + texts[i];
-  return texts.size() > 5 ? fmt::format("{} and {} more", out, texts.size() - 5) : out;
-}
-
-// NaN and Infinity as 0: Python's json takes them, and so do models that were saved with them.
-std::string with_plain_numbers(std::string_view text) {
-  std::string out;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::string_view rest = text.substr(at);
-    const std::size_t word = quoted ? 0 : rest.starts_with("NaN") ? 3 : rest.starts_with("Infinity") ? 8 : 0;
-    if (word > 0) {
-      out += '0';
-      at += word - 1;
-      continue;
-    }
-    if (text[at] == '"') quoted = !quoted;
-    out += text[at];
-    if (quoted && text[at] == '\\' && at + 1 < text.size()) out += text[++at];
-  }
-  return out;
-}
 
 class ModelCheck {
  public:
@@ -76,11 +45,9 @@ class ModelCheck {
     check_pickles();
     check_pointers();
     if (model_.spec.data) return std::move(report_);
-    for (const auto& [path, file] : files_)
-      if (path.ends_with(".safetensors")) read_tensors(path, file);
-    check_shards();
-    for (const auto& [path, file] : files_)
-      if (path.ends_with(kIndexSuffix)) check_index(path, file);
+    const StoredFiles stored = read_stored(files_, report_.faults);
+    check_sets(files_, stored, report_.faults, report_.warnings);
+    check_weights_of_config(files_, stored, report_.faults, report_.warnings);
     check_config();
     check_tokenizer();
     check_remote_code(files_, report_.faults, report_.warnings);
@@ -130,83 +97,6 @@ class ModelCheck {
       if (bundle::as_text(bytes).starts_with("version https://git-lfs"))
         fault(path + ": this is a Git LFS pointer; the file itself was not fetched (git lfs pull)");
     }
-  }
-
-  void read_tensors(const std::string& path, const fs::path& file) {
-    if (file.empty()) return;
-    bundle::FileSource source(file);
-    try {
-      const safetensors::Header header = safetensors::read_header(
-          source.size(),
-          [&](std::uint64_t offset, char* data, std::size_t size) {
-            source.read_exactly(offset, std::as_writable_bytes(std::span(data, size)));
-          },
-          path);
-      std::set<std::string>& names = tensors_[path];
-      for (const safetensors::Tensor& tensor : header.tensors) names.insert(tensor.name);
-    } catch (const safetensors::FormatError& error) {
-      fault(error.what());
-    }
-  }
-
-  // By name: every part of a sharded file, and the index that loaders read.
-  void check_shards() {
-    struct Parts {
-      unsigned count = 0;
-      std::set<unsigned> have;
-    };
-    std::map<std::string, Parts> sets;  // folder and stem
-    for (const auto& [path, file] : files_) {
-      const std::string folder = folder_of_file(path);
-      const std::optional<ShardName> shard = shard_name(path.substr(folder.size()));
-      if (!shard || shard->suffix != ".safetensors") continue;
-      Parts& parts = sets[folder + shard->stem];
-      parts.count = std::max(parts.count, shard->count);
-      parts.have.insert(shard->number);
-    }
-    for (const auto& [stem, parts] : sets) {
-      std::vector<std::string> missing;
-      for (unsigned i = 1; i <= parts.count; ++i)
-        if (!parts.have.contains(i)) missing.push_back(std::to_string(i));
-      if (!missing.empty())
-        fault(fmt::format("{}-*-of-{:05}.safetensors: parts are missing: {}", stem, parts.count, some_of(missing)));
-      const std::string index = stem + std::string(kIndexSuffix);
-      if (!has(index)) fault(index + " is missing; without it loaders do not find the parts");
-    }
-  }
-
-  void check_index(const std::string& path, const fs::path& file) {
-    if (file.empty()) return;
-    std::map<std::string, std::vector<std::string>> absent;  // shard -> tensors that are not there
-    std::set<std::string> missing, listed;
-    try {
-      const safetensors::Json index = safetensors::parse_json(bundle::read_text(file, kMaxShardIndex), 8, path);
-      const auto map = index.is_object() ? index.find("weight_map") : index.end();
-      if (!index.is_object() || map == index.end() || !map->is_object())
-        throw safetensors::FormatError(path + ": it has no weight_map");
-      for (const auto& [tensor, shard] : map->items()) {
-        if (!shard.is_string()) throw safetensors::FormatError(path + ": a value of weight_map is not a file name");
-        const std::string name = folder_of_file(path) + shard.get<std::string>();
-        listed.insert(name);
-        if (!has(name))
-          missing.insert(bundle::SafePath::printable(name));
-        else if (const auto found = tensors_.find(name); found != tensors_.end() && !found->second.contains(tensor))
-          absent[name].push_back(bundle::SafePath::printable(tensor));
-      }
-    } catch (const safetensors::FormatError& error) {
-      return fault(error.what());
-    }
-    if (!missing.empty())
-      fault(fmt::format("{} names files that are not there: {}", path, some_of({missing.begin(), missing.end()})));
-    for (const auto& [shard, names] : absent)
-      fault(fmt::format("{} lists tensors in {} that are not there: {}", path, shard, some_of(names)));
-    std::map<std::string, std::string> seen;
-    for (const std::string& shard : listed)
-      if (const auto found = tensors_.find(shard); found != tensors_.end())
-        for (const std::string& tensor : found->second)
-          if (const auto [twin, fresh] = seen.emplace(tensor, shard); !fresh)
-            fault(fmt::format("{}: the tensor {} is in {} and in {}", path, bundle::SafePath::printable(tensor),
-                              twin->second, shard));
   }
 
   // What loaders read first: whatever Python's json does not take loads nowhere.
@@ -273,9 +163,8 @@ class ModelCheck {
   }
 
   const LockedModel& model_;
-  std::map<std::string, fs::path> files_;
+  ModelFilePlaces files_;
   std::map<std::string, std::uint64_t> sizes_;
-  std::map<std::string, std::set<std::string>> tensors_;  // of the safetensors files that could be read
   ModelReport report_;
 };
 
