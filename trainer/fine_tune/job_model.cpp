@@ -61,7 +61,13 @@ LoraOptions lora_of(const FineTuneOptions& options) {
 }
 
 void adapt(Model& model, const FineTuneOptions& options) {
-  if (options.has_adapters()) add_lora(*model, lora_of(options));
+  if (!options.has_adapters()) return;
+  try {
+    add_lora(*model, lora_of(options));
+  } catch (c10::Error& error) {
+    if (!options.adapters.empty()) error.add_context("in the adapter " + options.adapters.front());
+    throw;
+  }
 }
 
 FirstValues first_values_of(const FineTuneOptions& options, const DecoderConfig& config) {

@@ -24,6 +24,13 @@ constexpr Wrapper kWrappers[] = {
     {"base_model.model.", "PEFT puts it there: save model.merge_and_unload()"},
     {"_fsdp_wrapped_module.", "FSDP puts it there: save the state_dict of the model in it"}};
 
+/// The same within names, where layers were wrapped one by one.
+constexpr Wrapper kLayerWrappers[] = {
+    {"._orig_mod.", "torch.compile puts it there: compile the model in place, or save before"},
+    {"._fsdp_wrapped_module.", "FSDP puts it there: save its full state_dict"},
+    {"._checkpoint_wrapped_module.", "PyTorch's checkpoint_wrapper puts it there: save the model without it"},
+    {".base_layer.", "PEFT puts it there: save model.merge_and_unload()"}};
+
 /// The files that model.safetensors.index.json names.
 std::vector<fs::path> files_of_index(const fs::path& index) {
   const auto json = safetensors::parse_json(train::read_text(index, std::uint64_t{256} << 20), 8, index.string());
@@ -76,15 +83,28 @@ void check_weights(const fs::path& folder, const DecoderConfig& config) {
                 ": every tensor's name begins with ", prefix, ", so a wrapper was saved and not the model; ", remedy,
                 ", or take it off the names");
   }
+  for (const auto& [part, remedy] : kLayerWrappers) {
+    const auto has_part = [part = part](const auto& each) { return each.first.find(part) != std::string::npos; };
+    const auto wrapped = std::find_if(shapes.begin(), shapes.end(), has_part);
+    TORCH_CHECK(wrapped == shapes.end(), weights_of(folder).string(), ": ", wrapped->first, " has ", part,
+                " in it, so a wrapper was saved and not the model; ", remedy, ", or take it out of the names");
+  }
   TORCH_CHECK(!shapes.contains("embed_tokens.weight"), weights_of(folder).string(),
               ": names lack model. and there is no head, so the model's body was saved alone; save it by ",
               "AutoModelForCausalLM");
+  const auto check_rows = [&](const char* name, const char* what, const std::string& remedy) {
+    const auto table = shapes.find(name);
+    if (table == shapes.end() || table->second.empty()) return;
+    TORCH_CHECK(table->second.front() == config.vocabulary, weights_of(folder).string(), ": the ", what, " has ",
+                table->second.front(), " rows, and config.json says vocab_size ", config.vocabulary, remedy);
+  };
   const auto embedding = shapes.find(kEmbedding);
-  if (embedding == shapes.end() || embedding->second.empty()) return;
-  const auto rows = embedding->second.front();
-  TORCH_CHECK(rows == config.vocabulary, weights_of(folder).string(), ": the embedding has ", rows,
-              " rows, and config.json says vocab_size ", config.vocabulary, "; set vocab_size to ", rows,
-              ", or resize the embedding and save the model again");
+  const auto rows = embedding == shapes.end() || embedding->second.empty() ? 0 : embedding->second.front();
+  check_rows(kEmbedding, "embedding",
+             c10::str("; set vocab_size to ", rows, ", or resize the embedding and save the model again"));
+  if (!config.tied_head && !config.reward_head) {
+    check_rows(kHead, "lm_head", "; save the model again with a head of as many rows as its embedding");
+  }
 }
 
 bool stores_own_head(const fs::path& folder, const DecoderConfig& config) {

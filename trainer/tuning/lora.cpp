@@ -2,9 +2,9 @@
 #include "trainer/tuning/lora.hpp"
 
 #include "trainer/models/stored_experts.hpp"
+#include "trainer/tuning/lora_targets.hpp"
 
 #include <cmath>
-#include <regex>
 #include <set>
 
 namespace sealift::trainer {
@@ -24,77 +24,13 @@ class Factor final : public torch::nn::Module {
   at::Tensor weight;
 };
 
-bool matches(const std::string& path, const std::string& target) {
-  return path == target || path.ends_with("." + target);
-}
-
-std::string last_part(const std::string& path) {
-  return path.substr(path.rfind('.') + 1);
-}
-
-bool takes_all(const LoraOptions& options) {
-  return options.target_modules == std::vector<std::string>{"all-linear"};
-}
-
-std::vector<std::pair<std::string, ProjectionImpl*>> projections_of(torch::nn::Module& model) {
-  std::vector<std::pair<std::string, ProjectionImpl*>> result;
-  for (const auto& item : model.named_modules()) {
-    if (auto* projection = dynamic_cast<ProjectionImpl*>(item.value().get())) {
-      result.emplace_back(item.key(), projection);
-    }
-  }
-  return result;
-}
-
-/// Those whose whole path matches `expression`.
-std::vector<std::pair<std::string, ProjectionImpl*>> matching(std::vector<std::pair<std::string, ProjectionImpl*>> all,
-                                                              const std::string& expression) {
-  constexpr std::size_t kLongest = 1000;  // std::regex recurses
-  TORCH_CHECK(expression.size() <= kLongest, "target_regex has ", expression.size(), " characters; expected at most ",
-              kLongest);
-  std::regex regex;
-  try {
-    regex.assign(expression);
-  } catch (const std::regex_error& error) {
-    TORCH_CHECK(false, "target_regex '", expression, "' is no expression of ECMAScript's: ", error.what(),
-                "; name the projections in target_modules instead");
-  }
-  const auto example = all.empty() ? std::string() : all.front().first;
-  std::erase_if(all, [&](const auto& each) { return !std::regex_match(each.first, regex); });
-  TORCH_CHECK(!all.empty(), "target_regex '", expression, "' matches no projection; a whole path is ", example);
-  return all;
-}
-
-/// Those that `options` names; throws when a name matches none.
-std::vector<std::pair<std::string, ProjectionImpl*>> find_targets(torch::nn::Module& model,
-                                                                  const LoraOptions& options) {
-  auto found = projections_of(model);
-  if (!options.target_regex.empty()) return matching(std::move(found), options.target_regex);
-  std::set<std::string> names;
-  for (const auto& [path, projection] : found) names.insert(last_part(path));
-  for (const auto& target : options.target_modules) {
-    if (takes_all(options) || options.may_name_others) break;
-    TORCH_CHECK(std::any_of(found.begin(), found.end(), [&](const auto& each) { return matches(each.first, target); }),
-                "target_modules has '", target, "', which is no projection of the model; there are: ",
-                c10::Join(", ", std::vector<std::string>(names.begin(), names.end())), ", or all-linear");
-  }
-  std::erase_if(found, [&](const auto& each) {
-    if (takes_all(options)) return last_part(each.first) == "lm_head";
-    return std::none_of(options.target_modules.begin(), options.target_modules.end(),
-                        [&](const auto& target) { return matches(each.first, target); });
-  });
-  TORCH_CHECK(!found.empty(), "target_modules names no projection of the model; there are: ",
-              c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
-  return found;
-}
-
 /// Fills one whole tensor of an adapter. Magnitudes are not random and not among them.
 train::InitFunction::Function fill_factors(const LoraOptions& options) {
   return [options](const std::string& name, at::Tensor tensor, at::Generator random) {
     if (name.ends_with(".lora_B.weight")) {
       tensor.zero_();
     } else if (options.init == LoraInit::Gaussian) {
-      tensor.normal_(0, 1.0 / static_cast<double>(options.rank), random);
+      tensor.normal_(0, 1.0 / static_cast<double>(tensor.size(0)), random);
     } else {  // kaiming_uniform_ with a = sqrt(5)
       const double bound = 1 / std::sqrt(static_cast<double>(tensor.size(1)));
       tensor.uniform_(-bound, bound, random);
@@ -130,7 +66,7 @@ bool is_tied_head(const torch::nn::Module& model, const std::string& module,
                   const std::vector<std::string>& modules_to_save) {
   const auto paths = model.named_modules().keys();
   const auto is_there = [&](const std::string& name) {
-    return std::any_of(paths.begin(), paths.end(), [&](const auto& path) { return matches(path, name); });
+    return std::any_of(paths.begin(), paths.end(), [&](const auto& path) { return names_path(name, path); });
   };
   const auto names_embedding = [](const auto& each) { return last_part(each) == kEmbeddingName; };
   return module == kHeadName && !is_there(kHeadName) && is_there(kEmbeddingName) &&
@@ -177,7 +113,10 @@ void check(const LoraOptions& options) {
   }
 }
 
-LoraAdapter::LoraAdapter(const ProjectionImpl& base, const LoraOptions& options) : options_(options), bias_(base.bias) {
+LoraAdapter::LoraAdapter(const ProjectionImpl& base, const LoraOptions& options, const std::string& path)
+    : options_(options), bias_(base.bias) {
+  const auto own = options_at(options, path);
+  scaling_ = own.scaling();
   const auto dtype = base.weight.scalar_type();
   const bool narrow = dtype == at::kHalf || dtype == at::kBFloat16;
   const auto like = base.weight.options().dtype(narrow ? at::kFloat : dtype).requires_grad(false);
@@ -185,8 +124,8 @@ LoraAdapter::LoraAdapter(const ProjectionImpl& base, const LoraOptions& options)
   const auto factor = [&](const char* name, at::IntArrayRef sizes) {
     return register_module(name, std::make_shared<Factor>(sizes, like))->weight;
   };
-  a_ = factor("lora_A", {options.rank, in});
-  b_ = factor("lora_B", {out, options.rank});
+  a_ = factor("lora_A", {own.rank, in});
+  b_ = factor("lora_B", {out, own.rank});
   if (options.dora) magnitude_ = factor(kMagnitude, {out});
 }
 
@@ -196,8 +135,8 @@ at::Tensor LoraAdapter::apply_to(const at::Tensor& output, const at::Tensor& inp
   const auto x =
       drops ? torch::dropout(input.to(a_.scalar_type()), options_.dropout, true) : input.to(a_.scalar_type());
   const auto low = torch::linear(x, a_);
-  if (!magnitude_.defined()) return plus_product(output, low * options_.scaling(), b_);
-  const auto change = torch::linear(low, b_) * options_.scaling();
+  if (!magnitude_.defined()) return plus_product(output, low * scaling_, b_);
+  const auto change = torch::linear(low, b_) * scaling_;
   return (output + stretched(drops ? at::Tensor() : output, x, weight, change)).to(output.scalar_type());
 }
 
@@ -206,7 +145,7 @@ at::Tensor LoraAdapter::stretched(const at::Tensor& output, const at::Tensor& in
                                   const at::Tensor& change) const {
   const auto w = weight.to(input.scalar_type());
   // The length is a constant of the gradient: the paper's section 4.3.
-  const auto length = at::linalg_vector_norm(w.detach() + options_.scaling() * at::mm(b_, a_).detach(), 2, {1});
+  const auto length = at::linalg_vector_norm(w.detach() + scaling_ * at::mm(b_, a_).detach(), 2, {1});
   const auto stretch = (magnitude_ / length).view({1, -1});
   const auto base = !output.defined() ? torch::linear(input, w) : bias_.defined() ? output - bias_ : output;
   return (stretch - 1) * base + stretch * change;
@@ -228,7 +167,7 @@ std::vector<std::string> add_lora(torch::nn::Module& model, const LoraOptions& o
   unfreeze(model, options.modules_to_save);
   std::vector<std::string> paths;
   for (const auto& [path, projection] : targets) {
-    const auto adapter = std::make_shared<LoraAdapter>(*projection, options);
+    const auto adapter = std::make_shared<LoraAdapter>(*projection, options, path);
     adapter->train(projection->is_training());
     projection->adapt(kName, adapter);
     if (!projection->weight.is_meta()) fill_in_place(path, *projection, options, seed);
@@ -301,11 +240,11 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
   for (const auto& parameter : parallel.parameters()) {
     for (const auto& [name, sizes] : stored_tensors(parameter.name, parameter.sizes)) shapes[name] = sizes;
   }
-  std::map<std::string, LoraOptions> adapted;  // by the name of the weight
+  std::map<std::string, double> scalings;  // of what is adapted, by the name of the weight
   bool whole_rows = false;
   std::vector<std::string> whole;
   for (const auto& [path, adapter] : find_adapters(model)) {
-    adapted.emplace(path + ".weight", adapter->options());
+    scalings.emplace(path + ".weight", adapter->scaling());
     whole_rows |= adapter->options().dora;
     whole = adapter->options().modules_to_save;
   }
@@ -314,8 +253,8 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
   // DoRA needs a row's length, so no row may be cut: a tensor at a time.
   if (whole_rows) options.slab_bytes = std::numeric_limits<std::int64_t>::max();
   options.name = [](const std::string& name) { return is_adapters(name) ? std::string() : name; };
-  options.change = [values, shapes, adapted, whole, stored](const std::string& name, std::int64_t first,
-                                                            at::Tensor slab) {
+  options.change = [values, shapes, scalings, whole, stored](const std::string& name, std::int64_t first,
+                                                             at::Tensor slab) {
     // What is frozen is read again as it is stored: in memory it may have been rounded to 16 bits.
     const auto shape = shapes.find(name);
     const bool is_read = stored && shape != shapes.end() && !is_saved_whole(name, whole);
@@ -324,8 +263,8 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
       stored->read(name, shape->second, from, exact);
       return exact;
     };
-    const auto found = adapted.find(name);
-    if (found == adapted.end()) return is_read ? as_stored(first, slab.numel()) : slab;
+    const auto found = scalings.find(name);
+    if (found == scalings.end()) return is_read ? as_stored(first, slab.numel()) : slab;
     const auto factor = [&](const char* which) {
       const auto value =
           values.find(name.substr(0, name.size() - std::strlen("weight")) + kName + "." + which + ".weight");
@@ -338,7 +277,7 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
     const auto magnitude = factor(kMagnitude);
     const auto changed =
         merged(rows.view({end - begin, in}), factor("lora_A"), factor("lora_B").narrow(0, begin, end - begin),
-               magnitude.defined() ? magnitude.narrow(0, begin, end - begin) : magnitude, found->second.scaling());
+               magnitude.defined() ? magnitude.narrow(0, begin, end - begin) : magnitude, found->second);
     return changed.view({-1}).narrow(0, first - begin * in, slab.numel()).contiguous();
   };
   return options;

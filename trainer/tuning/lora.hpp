@@ -6,38 +6,11 @@
 #pragma once
 
 #include "trainer/models/projection.hpp"
+#include "trainer/tuning/lora_options.hpp"
 
 #include <sealift/train.hpp>
 
 namespace sealift::trainer {
-
-enum class LoraInit {
-  Kaiming,   ///< PEFT's true: A uniform within +-1 / sqrt(in), B zero
-  Gaussian,  ///< PEFT's "gaussian": A normal with a deviation of 1 / rank, B zero
-};
-
-struct LoraOptions {
-  std::int64_t rank = 8;  ///< PEFT's r
-  double alpha = 8;       ///< lora_alpha
-  double dropout = 0;     ///< lora_dropout, of the adapter's input
-  /// Names of projections, as `q_proj` or `layers.0.self_attn.q_proj`: each matches all whose path is it or ends in a
-  /// dot and it. "all-linear" alone: every projection but lm_head.
-  std::vector<std::string> target_modules = {"all-linear"};
-  std::string target_regex = {};  ///< not empty: instead, an ECMAScript expression that a projection's path must match
-  /// What the paths of modules end in that are trained whole, in fp32: the embedding, heads, norms, routers. As in
-  /// PEFT, `norm` is every norm.
-  std::vector<std::string> modules_to_save = {};
-  /// PEFT's ensure_weight_tying: an embedding in modules_to_save that is the head too stays so, as it always does here.
-  /// PEFT itself trains it apart from the head without this.
-  bool ties_head = false;
-  bool rank_stabilized = false;  ///< use_rslora: scaling is alpha / sqrt(rank) instead of alpha / rank
-  bool dora = false;             ///< use_dora: the length of each row is trained beside its direction
-  LoraInit init = LoraInit::Kaiming;
-  bool may_name_others =
-      false;  ///< of a saved adapter: names in target_modules that match nothing are ignored, as in PEFT
-
-  double scaling() const { return alpha / (rank_stabilized ? std::sqrt(static_cast<double>(rank)) : rank); }
-};
 
 /// Throws unless the options can be meant.
 void check(const LoraOptions& options);
@@ -46,12 +19,16 @@ void check(const LoraOptions& options);
 /// W + scaling * B A stretched to the lengths in `lora_magnitude_vector`.
 class LoraAdapter final : public Adapter {
  public:
-  /// On the device of `base`'s weight, without values; fp32 where that is fp16 or bf16.
-  LoraAdapter(const ProjectionImpl& base, const LoraOptions& options);
+  /// On the device of `base`'s weight, without values; fp32 where that is fp16 or bf16. `path`: of the projection in
+  /// the model, which the options' patterns may name.
+  LoraAdapter(const ProjectionImpl& base, const LoraOptions& options, const std::string& path = "");
 
   at::Tensor apply_to(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight) override;
 
+  /// Of all adapters of the model.
   const LoraOptions& options() const { return options_; }
+  /// Of this one.
+  double scaling() const { return scaling_; }
 
   /// false: the projection computes what it does without the adapter.
   void enable(bool enabled) { enabled_ = enabled; }
@@ -61,6 +38,7 @@ class LoraAdapter final : public Adapter {
                        const at::Tensor& change) const;
 
   LoraOptions options_;
+  double scaling_ = 1;
   bool enabled_ = true;
   at::Tensor a_, b_, magnitude_;  ///< [rank, in], [out, rank], [out] or undefined
   at::Tensor bias_;               ///< the projection's

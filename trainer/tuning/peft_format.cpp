@@ -9,6 +9,7 @@ namespace sealift::trainer {
 namespace {
 
 using safetensors::Json;
+using Ordered = nlohmann::ordered_json;
 
 constexpr const char* kConfig = "adapter_config.json";
 constexpr const char* kFile = "adapter_model.safetensors";
@@ -20,8 +21,13 @@ constexpr const char* kHeadWeight = "lm_head.weight";
 
 /// Keys that say nothing about the numbers of a LoRA, whatever their value.
 const std::set<std::string> kInert{
-    "base_model_name_or_path", "revision",          "inference_mode", "task_type",     "peft_version", "auto_mapping",
-    "megatron_core",           "qalora_group_size", "runtime_config", "layers_pattern"};
+    "base_model_name_or_path", "revision",          "inference_mode", "task_type", "peft_version", "auto_mapping",
+    "megatron_core",           "qalora_group_size", "runtime_config"};
+
+/// What can be done with an adapter that means something else here.
+constexpr const char* kMerge =
+    "merge the adapter into its base by PEFT's merge_and_unload() and go on from that model, or make it without this "
+    "key";
 
 /// PEFT's name of an adapter's parameter: without our module and, for magnitudes, without `.weight`.
 std::string to_peft(const std::string& name, const std::vector<std::string>& modules_to_save) {
@@ -38,11 +44,14 @@ std::string from_peft(const std::string& stored, const std::vector<std::string>&
     return stored.substr(kPrefix.size());
   }
   const auto at = stored.rfind(".lora_");
-  const auto rest = at == std::string::npos ? std::string() : stored.substr(at + 1);
+  auto rest = at == std::string::npos ? std::string() : stored.substr(at + 1);
+  if (const auto name = rest.find(".default."); name != std::string::npos) rest.erase(name, std::strlen(".default"));
   const bool magnitude = rest == kMagnitudeName;
-  TORCH_CHECK(stored.starts_with(kPrefix) && (rest == "lora_A.weight" || rest == "lora_B.weight" || magnitude), kFile,
-              " has '", stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections, nor of its ",
-              "modules_to_save; save the adapter without other methods' parameters");
+  TORCH_CHECK(
+      stored.starts_with(kPrefix) && (rest == "lora_A.weight" || rest == "lora_B.weight" || magnitude), kFile, " has '",
+      stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections, nor of its ",
+      "modules_to_save; PEFT writes base_model.model.PATH.lora_A.weight: save the adapter by its save_pretrained(), ",
+      "without other methods' parameters");
   return stored.substr(kPrefix.size(), at - kPrefix.size()) + ".lora." + rest + (magnitude ? ".weight" : "");
 }
 
@@ -78,7 +87,7 @@ class Keys {
   /// Refuses `key` unless it is absent, null or `expected`.
   void expect(const std::string& key, const Json& expected) {
     const auto* value = find(key);
-    if (value && *value != expected) refuse(key, expected.dump());
+    if (value && *value != expected) refuse(key, expected.dump() + "; " + kMerge);
   }
   /// Refuses every key that was not asked for, unless it is inert or switched off.
   void expect_nothing_else() {
@@ -86,8 +95,7 @@ class Keys {
       const bool off = value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
       if (known_.contains(key) || kInert.contains(key) || off) continue;
       TORCH_CHECK(false, where_, ": ", key.substr(0, 80), " is ", value.dump().substr(0, 80),
-                  ", which may change the numbers and is not supported; merge the adapter into its base by PEFT's ",
-                  "merge_and_unload() and go on from that model, or make it without this key");
+                  ", which may change the numbers and is not supported; ", kMerge);
     }
   }
   [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
@@ -117,10 +125,13 @@ std::vector<std::string> read_targets(Keys& keys, const std::string& where, std:
   return names;
 }
 
+/// Of those that leave the base as it is: an adapter that is read has its own values.
 LoraInit read_init(Keys& keys) {
   const auto* value = keys.find("init_lora_weights");
-  if (!value || *value == true) return LoraInit::Kaiming;
-  if (*value != "gaussian") keys.refuse("init_lora_weights", "true or \"gaussian\"");
+  if (!value || value->is_boolean() || *value == "eva" || *value == "orthogonal") return LoraInit::Kaiming;
+  if (*value != "gaussian") {
+    keys.refuse("init_lora_weights", std::string("true or \"gaussian\", since others change the base; ") + kMerge);
+  }
   return LoraInit::Gaussian;
 }
 
@@ -137,9 +148,62 @@ std::vector<std::string> read_modules(Keys& keys, const std::string& key) {
   return names;
 }
 
-/// The names that adapted projections end in, what PEFT stores for all-linear; for an expression their whole paths.
+/// rank_pattern or alpha_pattern, in the order of the file, by which the first that matches counts.
+template <typename Value>
+std::vector<std::pair<std::string, Value>> read_pattern(Keys& keys, const std::string& key, const Ordered& ordered) {
+  const auto* value = keys.find(key);
+  std::vector<std::pair<std::string, Value>> pattern;
+  if (!value) return pattern;
+  if (!value->is_object()) keys.refuse(key, "numbers by names of modules");
+  for (const auto& [name, number] : ordered.at(key).items()) {
+    const bool is_rank = std::is_integral_v<Value>;
+    const bool good = is_rank ? number.is_number_integer() && number >= 1 && number <= 1'000'000 : number.is_number();
+    if (!good) keys.refuse(key, is_rank ? "ranks of at least 1" : "numbers");
+    pattern.emplace_back(name, number.template get<Value>());
+  }
+  return pattern;
+}
+
+/// What of the config says something of single modules. `ordered`: the same keys as they stand in the file.
+LoraPatterns read_patterns(Keys& keys, const Ordered& ordered, const LoraOptions& options) {
+  LoraPatterns patterns{.ranks = read_pattern<std::int64_t>(keys, "rank_pattern", ordered),
+                        .alphas = read_pattern<double>(keys, "alpha_pattern", ordered),
+                        .excluded = {},
+                        .excluded_regex = {},
+                        .layers = {},
+                        .layer_names = {}};
+  const auto* excluded = keys.find("exclude_modules");
+  if (excluded && excluded->is_string()) {
+    patterns.excluded_regex = excluded->get<std::string>();
+  } else {
+    patterns.excluded = read_modules(keys, "exclude_modules");
+  }
+  const auto* layers = keys.find("layers_to_transform");
+  const auto is_number = [](const Json& each) { return each.is_number_unsigned(); };
+  if (layers && layers->is_array() && std::all_of(layers->begin(), layers->end(), is_number)) {
+    patterns.layers = layers->get<std::vector<std::int64_t>>();
+  } else if (layers && is_number(*layers)) {
+    patterns.layers = {layers->get<std::int64_t>()};
+  } else if (layers) {
+    keys.refuse("layers_to_transform", "numbers of layers");
+  }
+  const auto* names = keys.find("layers_pattern");
+  if (names && names->is_string()) {
+    if (*names != "") patterns.layer_names = {names->get<std::string>()};
+  } else {
+    patterns.layer_names = read_modules(keys, "layers_pattern");
+  }
+  if (!patterns.layers.empty() && !options.target_regex.empty()) {
+    keys.refuse("layers_to_transform", "none beside a target_modules that is an expression, as PEFT has it");
+  }
+  if (!patterns.layer_names.empty() && !layers) keys.refuse("layers_pattern", "a layers_to_transform beside it");
+  return patterns;
+}
+
+/// The names that adapted projections end in, what PEFT stores for all-linear; their whole paths where the options
+/// choose them otherwise.
 std::vector<std::string> stored_targets(const torch::nn::Module& model, const LoraOptions& options) {
-  if (!options.target_regex.empty()) {
+  if (!options.target_regex.empty() || options.patterns.choose_modules()) {
     std::vector<std::string> paths;
     for (const auto& [path, adapter] : find_adapters(model)) paths.push_back(path);
     return paths;
@@ -170,10 +234,13 @@ std::string config_of(const torch::nn::Module& model, const std::string& base) {
   const bool scores = names_module(whole, kScore), is_tied = trains_tied_head(model, options);
   // PEFT, of any version, then gives both the trained values; by embed_tokens alone its head stays the base's.
   if (is_tied && !names_module(whole, "lm_head")) whole.push_back("lm_head");
-  const Json json = {
+  Ordered ranks = Ordered::object(), alphas = ranks;
+  for (const auto& [name, rank] : options.patterns.ranks) ranks[name] = rank;
+  for (const auto& [name, alpha] : options.patterns.alphas) alphas[name] = alpha;
+  const Ordered json = {
       {"peft_type", "LORA"},
       {"task_type", scores ? "SEQ_CLS" : "CAUSAL_LM"},
-      {"base_model_name_or_path", base.empty() ? Json() : Json(base)},
+      {"base_model_name_or_path", base.empty() ? Ordered() : Ordered(base)},
       {"inference_mode", true},
       {"r", options.rank},
       {"lora_alpha", options.alpha},
@@ -181,10 +248,12 @@ std::string config_of(const torch::nn::Module& model, const std::string& base) {
       {"target_modules", stored_targets(model, options)},
       {"use_rslora", options.rank_stabilized},
       {"use_dora", options.dora},
-      {"init_lora_weights", options.init == LoraInit::Gaussian ? Json("gaussian") : Json(true)},
+      {"init_lora_weights", options.init == LoraInit::Gaussian ? Ordered("gaussian") : Ordered(true)},
       {"bias", "none"},
       {"fan_in_fan_out", false},
-      {"modules_to_save", whole.empty() ? Json() : Json(whole)},
+      {"modules_to_save", whole.empty() ? Ordered() : Ordered(whole)},
+      {"rank_pattern", ranks},
+      {"alpha_pattern", alphas},
       {"ensure_weight_tying", is_tied},
   };
   return json.dump(2) + "\n";
@@ -250,6 +319,7 @@ LoraOptions parse_adapter_config(std::string_view text, const std::string& where
   options.init = read_init(keys);
   options.modules_to_save = read_modules(keys, "modules_to_save");
   options.ties_head = keys.flag("ensure_weight_tying");
+  options.patterns = read_patterns(keys, Ordered::parse(text), options);
   keys.expect_nothing_else();
   check(options);
   return options;
@@ -327,15 +397,38 @@ class AdapterSource final : public train::Source {
  public:
   AdapterSource(const std::filesystem::path& file, train::Source& base,
                 std::function<std::string(const std::string&)> name)
-      : behind_(base, file.string()), file_(file, {.name = std::move(name), .otherwise = &behind_}) {}
+      : path_(file),
+        name_(name),
+        behind_(base, file.string()),
+        file_(file, {.name = std::move(name), .otherwise = &behind_}) {}
 
-  void check(const std::vector<train::WantedTensor>& wanted) override { file_.check(wanted); }
+  void check(const std::vector<train::WantedTensor>& wanted) override {
+    std::map<std::string, const train::WantedTensor*> by_name;
+    for (const auto& tensor : wanted) by_name.emplace(tensor.name, &tensor);
+    for (const auto& tensor : train::read_header(train::InputFile(path_)).tensors) {
+      const auto name = name_(tensor.name);
+      if (!name.empty()) check_place(tensor, by_name.contains(name) ? by_name.at(name) : nullptr);
+    }
+    file_.check(wanted);
+  }
   bool has(const std::string& name) const override { return file_.has(name); }
   void read(const std::string& name, at::IntArrayRef sizes, std::int64_t begin, at::Tensor out) override {
     file_.read(name, sizes, begin, std::move(out));
   }
 
  private:
+  /// Throws unless the model has `place` for it, of its shape.
+  void check_place(const safetensors::Tensor& tensor, const train::WantedTensor* place) const {
+    const auto* remedy = "; give the base that it was made for, or save the adapter and its config again";
+    TORCH_CHECK(place, path_.string(), " has ", tensor.name.substr(0, 200), ", for which this model has no adapter by ",
+                kConfig, remedy);
+    const std::vector<std::int64_t> sizes(tensor.shape.begin(), tensor.shape.end());
+    TORCH_CHECK(sizes == place->sizes, path_.string(), ": ", tensor.name.substr(0, 200), " is ", at::IntArrayRef(sizes),
+                "; by ", kConfig, " and this model it is ", at::IntArrayRef(place->sizes), remedy);
+  }
+
+  std::filesystem::path path_;
+  std::function<std::string(const std::string&)> name_;
   BehindAdapter behind_;
   train::SafetensorsSource file_;
 };
@@ -344,6 +437,8 @@ class AdapterSource final : public train::Source {
 
 std::unique_ptr<train::Source> adapter_source(const std::filesystem::path& folder, train::Source& base,
                                               const LoraOptions& options, bool tied_head) {
+  TORCH_CHECK(std::filesystem::exists(folder / kFile), folder.string(), " has no ", kFile,
+              ", so it is half an adapter; save it again as safetensors, or copy all of it");
   const bool is_tied = tied_head && is_saved_whole(kEmbeddingWeight, options.modules_to_save);
   if (is_tied) check_tied_head(folder / kFile, options);
   auto missing = options.modules_to_save;  // the base has these too, which is not what was trained

@@ -109,36 +109,133 @@ def a_refusal_names_the_cause():
                    f"every tensor's name begins with {prefix}")
     body = {name.removeprefix("model."): value for name, value in stored().items() if name != "lm_head.weight"}
     is_refused(variant("body", body), "the model's body was saved alone")
+    for name, part in (("layers.0.", "_orig_mod"), ("layers.1.", "_checkpoint_wrapped_module"), ("q_proj.", "base_layer")):
+        is_refused(variant(f"inside_{part}", {key.replace(name, f"{name}{part}."): value for key, value in stored().items()}),
+                   f"has .{part}. in it, so a wrapper was saved")
+    is_refused(variant("head_rows", {**stored(), "lm_head.weight": stored()["lm_head.weight"][:304]}),
+               "the lm_head has 304 rows, and config.json says vocab_size 320")
     is_refused(variant("rows_384", vocab_size=384), "the embedding has 320 rows", "set vocab_size to 320")
 
 
-def made_adapter(name, **config):
-    """Random factors of q_proj and v_proj, as PEFT saves them, with other keys in its config."""
+def made_adapter(name, config=None, **lora):
+    """Random factors, of q_proj and v_proj unless `lora` says otherwise, as PEFT saves them; then keys of its config."""
     torch.manual_seed(5)
+    lora = {"r": 4, "target_modules": ["q_proj", "v_proj"], **lora}
     model = peft.get_peft_model(transformers.AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32),
-                                peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"]))
+                                peft.LoraConfig(**lora))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.copy_(0.3 * torch.randn_like(parameter))
     model.save_pretrained(WORK / name)
     path = WORK / name / "adapter_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **config}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **(config or {})}))
     return WORK / name
+
+
+def renamed(folder, change):
+    """The folder's adapter with other names of tensors; those that become empty are left out."""
+    file = folder / "adapter_model.safetensors"
+    tensors = {change(name): value for name, value in load_file(file).items()}
+    save_file({name: value for name, value in tensors.items() if name}, file)
+    return folder
 
 
 def adapters_as_people_have_them():
     plain, _ = is_as_in_transformers(MODEL, made_adapter("plain"))
-    for name, targets in (("expression", r".*self_attn\.(q|v)_proj"), ("others", ["q_proj", "v_proj", "qkv", "linear_fc1"])):
-        check(is_as_in_transformers(MODEL, made_adapter(name, target_modules=targets))[0] == plain, name)
-    is_refused(MODEL, "target_modules names no projection", adapter=made_adapter("none_of_it", target_modules=["qkv"]))
-    is_refused(MODEL, "rank_pattern", "merge_and_unload", adapter=made_adapter("ranks", rank_pattern={"q_proj": 2}))
-    half = made_adapter("half")
-    tensors = load_file(half / "adapter_model.safetensors")
-    save_file({name: value for name, value in tensors.items() if "layers.1.self_attn.v_proj.lora_B" not in name},
-              half / "adapter_model.safetensors")
+    for name, config in (("expression", {"target_modules": r".*self_attn\.(q|v)_proj"}),
+                         ("others", {"target_modules": ["q_proj", "v_proj", "qkv", "linear_fc1"]}),
+                         ("unset_init", {"init_lora_weights": False}), ("eva", {"init_lora_weights": "eva"}),
+                         ("other_task", {"task_type": "SEQ_2_SEQ_LM"})):
+        check(is_as_in_transformers(MODEL, made_adapter(name, config))[0] == plain, name)
+    named = renamed(made_adapter("named_default"), lambda name: name.replace(".weight", ".default.weight"))
+    check(is_as_in_transformers(MODEL, named)[0] == plain, "names of a state_dict")
+    is_refused(MODEL, "target_modules names no projection", adapter=made_adapter("none", {"target_modules": ["qkv"]}))
+
+
+def adapters_that_say_something_of_single_modules():
+    linear = ["k_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    for name, lora in {
+            "patterns": {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"v_proj": 16}},
+            "pattern_of_paths": {"rank_pattern": {"layers.1.self_attn.q_proj": 6, r"layers\.\d\.self_attn\.q_proj": 3}},
+            "stabilized": {"use_rslora": True, "rank_pattern": {"q_proj": 9}, "alpha_pattern": {r"layers.0.*": 5}},
+            "dora": {"use_dora": True, "rank_pattern": {"v_proj": 2}},
+            "one_layer": {"layers_to_transform": [1]},
+            "first_layer": {"layers_to_transform": 0, "layers_pattern": "layers"},
+            "excluded": {"exclude_modules": ["q_proj"]},
+            "excluded_by_expression": {"exclude_modules": r".*layers\.0.*q_proj"},
+            "all_but": {"target_modules": "all-linear", "exclude_modules": linear}}.items():
+        folder = made_adapter(name, **lora)
+        _, out = is_as_in_transformers(MODEL, folder)
+        if name in ("patterns", "stabilized", "one_layer"):
+            is_as_in_transformers(MODEL, out / "adapter")  # what a step made of it, saved and read by both
+
+
+def adapters_that_are_refused_by_their_key():
+    for name, key, config in (("bias", "bias is", {"bias": "lora_only"}),
+                              ("pissa", "init_lora_weights is", {"init_lora_weights": "pissa"}),
+                              ("parameters", "target_parameters is", {"target_parameters": ["experts.gate_up_proj"]}),
+                              ("indices", "trainable_token_indices is", {"trainable_token_indices": [1]}),
+                              ("replicated", "layer_replication is", {"layer_replication": [[0, 2], [0, 2]]}),
+                              ("transposed", "fan_in_fan_out is", {"fan_in_fan_out": True})):
+        is_refused(MODEL, key, "merge_and_unload()", adapter=made_adapter(name, config))
+    is_refused(MODEL, "layers_to_transform is [1]", adapter=made_adapter(
+        "both", {"target_modules": ".*q_proj", "layers_to_transform": [1]}))
+
+
+def an_adapters_faults_are_its_own():
+    half = renamed(made_adapter("half"), lambda name: "" if "layers.1.self_attn.v_proj.lora_B" in name else name)
     is_refused(MODEL, "half/adapter_model.safetensors has no base_model.model.model.layers.1.self_attn.v_proj.lora_B",
                adapter=half)
+    is_refused(MODEL, "adapter_model.safetensors has 'model.layers.0.self_attn.q_proj.lora_A.weight'",
+               adapter=renamed(made_adapter("bare"), lambda name: name.removeprefix("base_model.model.")))
+    is_refused(MODEL, "twice/adapter_model.safetensors has base_model.model.base_model.model.model.layers.0",
+               adapter=renamed(made_adapter("twice"), lambda name: "base_model.model." + name))
+    is_refused(MODEL, "more/adapter_model.safetensors has base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight, for which this "
+               "model has no adapter by adapter_config.json",
+               adapter=made_adapter("more", {"target_modules": ["v_proj"]}))
+    gone = made_adapter("gone")
+    (gone / "adapter_model.safetensors").rename(gone / "adapter_model.bin")
+    is_refused(MODEL, "gone has no adapter_model.safetensors", adapter=gone)
+    is_refused(MODEL, "v_proj.lora_A.weight is [4, 48]; by adapter_config.json and this model it is [3, 48]",
+               adapter=made_adapter("rank", {"rank_pattern": {"v_proj": 3}}))
+    head = made_adapter("head", target_modules=["q_proj", "v_proj", "lm_head"])
+    is_refused(MODEL, "target_modules has lm_head, beside which there is no adapter here", "merge_and_unload()",
+               f"in the adapter {head}", adapter=head)
+
+
+def what_vllm_does_not_serve_is_said_when_a_run_begins():
+    def said(*words):
+        return run("sft", "--model", MODEL, "--data", DATA, "--output_dir", WORK / "for-vllm", "--tuner", "lora", *ONE_STEP,
+                   *words).stderr
+
+    for words, line in ((["--modules_to_save", "norm"], "it takes none with modules_to_save (norm)"),
+                        (["--use_dora", "true"], "most of its versions have no DoRA"),
+                        (["--lora_rank", "24"], "vLLM loads an adapter of rank 24 with --max-lora-rank 32"),
+                        (["--lora_rank", "513"], "its rank is 513, above vLLM's largest max_lora_rank, 512")):
+        check(line in said(*words), f"{words}: no '{line}'")
+    check("vLLM" not in said("--lora_rank", "16"), "a rank of 16")
+    check("vLLM" not in said("--use_dora", "true", "--merge_lora", "true"), "a merged model")
+
+
+def rows_that_nobody_trained_are_named_where_they_stay_frozen():
+    tensors = stored()
+    tensors["model.embed_tokens.weight"][1] = 0
+    tensors["lm_head.weight"][2] = tensors["lm_head.weight"].mean(0)
+    base = variant("new_tokens", tensors)
+    line = ("whose rows of embed_tokens and lm_head look untrained, and stay so, since adapters leave these frozen: "
+            "'<|im_start|>' (1), '<|im_end|>' (2); train them by modules_to_save embed_tokens lm_head")
+
+    def said(model, *words, tuner="lora"):
+        return run("sft", "--model", model, "--data", DATA, "--output_dir", WORK / "rows", "--tuner", tuner, *ONE_STEP,
+                   *words).stderr
+
+    check(line in said(base), said(base)[-1000:])
+    check("rows of lm_head look untrained, and stay so, since adapters leave these frozen: '<|im_end|>' (2);" in
+          said(base, "--modules_to_save", "embed_tokens"), "the head alone is frozen")
+    check("untrained" not in said(base, "--modules_to_save", "embed_tokens", "lm_head"), "nothing is frozen")
+    check("untrained" not in said(base, tuner="none"), "the whole model is trained")
+    check("untrained" not in said(MODEL), "rows like others")
 
 
 def a_merge_rounds_once_and_what_is_frozen_is_the_bases():
@@ -223,5 +320,8 @@ def a_reward_models_padding_is_no_end():
 
 
 run_parts([of_two_sets_the_single_file_counts, a_tied_config_and_a_head, a_refusal_names_the_cause,
-           adapters_as_people_have_them, another_base_is_refused, a_folder_in_use_is_locked,
+           adapters_as_people_have_them, adapters_that_say_something_of_single_modules,
+           adapters_that_are_refused_by_their_key, an_adapters_faults_are_its_own,
+           what_vllm_does_not_serve_is_said_when_a_run_begins, rows_that_nobody_trained_are_named_where_they_stay_frozen,
+           another_base_is_refused, a_folder_in_use_is_locked,
            a_reward_models_padding_is_no_end, answers_end_where_they_were_trained_to, a_merge_rounds_once_and_what_is_frozen_is_the_bases])

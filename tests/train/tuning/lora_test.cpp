@@ -5,6 +5,7 @@
 #include "tests/support/temp_dir.hpp"
 #include "tests/train/fixture.hpp"
 #include "trainer/models/decoder.hpp"
+#include "trainer/tuning/in_vllm.hpp"
 #include "trainer/tuning/peft_format.hpp"
 #include "trainer/tuning/qlora.hpp"
 
@@ -134,6 +135,55 @@ TEST_CASE("targets match as PEFT's do: by the last parts of a path; all-linear l
   Stack twice;
   add_lora(*twice, some_options());
   CHECK_THROWS_WITH_AS(add_lora(*twice, some_options()), doctest::Contains("has an adapter already"), c10::Error);
+}
+
+TEST_CASE("patterns choose modules, ranks and scalings as PEFT's do, of several the first that matches") {
+  LoraOptions options{.rank = 3, .alpha = 6, .target_modules = {"q_proj", "o_proj"}};
+  options.patterns = {.ranks = {{"layer1.q_proj", 5}, {"layer[12].q_proj", 2}},
+                      .alphas = {{"layer2.*", 12}},
+                      .excluded = {"layer0.o_proj"},
+                      .excluded_regex = ".*2.o_proj",
+                      .layers = {},
+                      .layer_names = {}};
+  Stack stack;
+  using Paths = std::vector<std::string>;
+  CHECK(add_lora(*stack, options) == Paths{"layer0.q_proj", "layer1.q_proj", "layer1.o_proj", "layer2.q_proj"});
+  std::map<std::string, std::pair<std::int64_t, double>> found;
+  for (const auto& [path, adapter] : find_adapters(*stack)) {
+    found[path] = {adapter->named_parameters()["lora_A.weight"].size(0), adapter->scaling()};
+  }
+  CHECK(found["layer0.q_proj"] == std::pair<std::int64_t, double>(3, 2));
+  CHECK(found["layer1.q_proj"] == std::pair<std::int64_t, double>(5, 6.0 / 5));
+  CHECK(found["layer2.q_proj"] == std::pair<std::int64_t, double>(2, 6));
+  const auto refused = [](const LoraOptions& bad, const char* why) {
+    Stack model;
+    CHECK_THROWS_WITH_AS(add_lora(*model, bad), doctest::Contains(why), c10::Error);
+  };
+  options.patterns.ranks = {{"(q", 2}};
+  refused(options, "rank_pattern '(q' is no expression of ECMAScript's");
+  options.patterns = {};
+  options.patterns.excluded_regex = R"(\A.*)";
+  refused(options, "it has Python's \\A");
+  options.patterns.excluded_regex = ".*";
+  refused(options, "exclude_modules and layers_to_transform leave no projection");
+}
+
+TEST_CASE("what vLLM does not load beside its base is told with the way on") {
+  const auto said = [](const LoraOptions& options) {
+    std::string text;
+    for (const auto& line : in_vllm(options)) text += line + "\n";
+    return text;
+  };
+  for (const std::int64_t rank : {1, 4, 8, 16}) CHECK(said({.rank = rank}).empty());
+  for (const auto& [rank, most] : std::map<int, const char*>{{17, "32"}, {100, "128"}, {257, "320"}, {512, "512"}}) {
+    CHECK(said({.rank = rank}).find(std::string("--max-lora-rank ") + most + "\n") != std::string::npos);
+  }
+  CHECK(said({.rank = 513}).find("above vLLM's largest max_lora_rank, 512") != std::string::npos);
+  CHECK(said({.modules_to_save = {"norm"}}).find("with modules_to_save (norm)") != std::string::npos);
+  CHECK(said({.dora = true}).find("no DoRA") != std::string::npos);
+  LoraOptions patterns;
+  patterns.patterns.alphas = {{"q_proj", 4}};
+  CHECK(said(patterns).find("scale every module alike") != std::string::npos);
 }
 
 TEST_CASE("options that cannot be meant are refused by name") {
@@ -480,8 +530,16 @@ TEST_CASE("a key of adapter_config.json that could change the numbers and is not
   CHECK(good.rank == 4);
   CHECK(good.alpha == 2.5);
   CHECK((good.init == LoraInit::Gaussian));
-  refused(R"(, "rank_pattern": {"q_proj": 2})", "rank_pattern");
-  refused(R"(, "layers_to_transform": [1])", "layers_to_transform");
+  using Ranks = std::vector<std::pair<std::string, std::int64_t>>;
+  CHECK(parse(R"(, "rank_pattern": {"v_proj": 3, "q_proj": 2})").patterns.ranks == Ranks{{"v_proj", 3}, {"q_proj", 2}});
+  refused(R"(, "rank_pattern": {"q_proj": 0})", "rank_pattern");
+  refused(R"(, "rank_pattern": {"q_proj": 2.5})", "rank_pattern");
+  refused(R"(, "alpha_pattern": {"q_proj": "2"})", "alpha_pattern");
+  refused(R"(, "alpha_pattern": [1])", "alpha_pattern");
+  CHECK(parse(R"(, "layers_to_transform": 1)").patterns.layers == std::vector<std::int64_t>{1});
+  refused(R"(, "layers_to_transform": ["1"])", "layers_to_transform");
+  refused(R"(, "layers_pattern": "layers")", "a layers_to_transform beside it");
+  refused(R"(, "exclude_modules": 1)", "exclude_modules");
   refused(R"(, "something_new": 1)", "something_new is 1, which may change the numbers");
   refused(R"(, "bias": "all")", "bias");
   refused(R"(, "fan_in_fan_out": true)", "fan_in_fan_out");
@@ -489,7 +547,7 @@ TEST_CASE("a key of adapter_config.json that could change the numbers and is not
   refused(R"(, "modules_to_save": "lm_head")", "modules_to_save");
   refused(R"(, "modules_to_save": [""])", "modules_to_save");
   refused(R"(, "init_lora_weights": "pissa")", "init_lora_weights");
-  refused(R"(, "init_lora_weights": false)", "init_lora_weights");
+  CHECK((parse(R"(, "init_lora_weights": false)").init == LoraInit::Kaiming));
   refused(R"(, "r": -1)", "r is -1");
   refused(R"(, "r": 1e30)", "r is 1e+30");
   refused(R"(, "r": 0)", "lora_rank is 0");
@@ -528,6 +586,7 @@ TEST_CASE("an adapter's file with other parameters than a LoRA's, or of another 
   CHECK_THROWS_WITH_AS(load({a, b, {"layer0.q_proj.lora_A.weight", torch::ones({2})}}),
                        doctest::Contains("no part of a LoRA"), c10::Error);
   CHECK_THROWS_WITH_AS(load({a}), doctest::Contains("has no base_model.model.layer0.q_proj.lora_B.weight"), c10::Error);
-  CHECK_THROWS_WITH_AS(load({a, {path + "lora_B.weight", torch::ones({24, 3})}}), doctest::Contains("Different"),
+  CHECK_THROWS_WITH_AS(load({a, {path + "lora_B.weight", torch::ones({24, 3})}}),
+                       doctest::Contains("is [24, 3]; by adapter_config.json and this model it is [24, 2]"),
                        c10::Error);
 }
