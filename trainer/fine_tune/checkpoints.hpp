@@ -142,10 +142,12 @@ inline Position position_in(const train::TrainingState& state, const std::filesy
 }
 
 /// Sets model, optimizer and random numbers from `checkpoint` and returns where it stood; train::DamagedCheckpoint
-/// where it is damaged, and nothing is set. Collective.
+/// where it is damaged, and nothing is set. `look` is shown the state of a checkpoint of this job before, and may
+/// throw. Collective.
 inline Position load_position(const std::filesystem::path& checkpoint, const FineTuneOptions& options,
                               std::int64_t rows, torch::nn::Module& model, train::Parallel& parallel,
-                              torch::optim::Optimizer& optimizer) {
+                              torch::optim::Optimizer& optimizer,
+                              const std::function<void(const train::TrainingState&)>& look = {}) {
   const auto job = training_state(options, rows, {}).notes.at("job");
   Position position;
   train::load_checkpoint(checkpoint, model, parallel, &optimizer, [&](const train::TrainingState& state) {
@@ -156,6 +158,7 @@ inline Position load_position(const std::filesystem::path& checkpoint, const Fin
     const auto& stored = state.notes.at("job");
     TORCH_CHECK(stored == job, checkpoint.string(), " is of another job: ", differences(job, stored),
                 "; give the same settings, or another output_dir");
+    if (look) look(state);
     position = position_in(state, checkpoint);
   });
   return position;

@@ -7,6 +7,7 @@
 #include "trainer/fine_tune/best_model.hpp"
 #include "trainer/fine_tune/cards.hpp"
 #include "trainer/fine_tune/checkpoints.hpp"
+#include "trainer/fine_tune/conditions.hpp"
 #include "trainer/fine_tune/fine_tune_job.hpp"
 #include "trainer/fine_tune/fine_tune_result.hpp"
 #include "trainer/fine_tune/goals.hpp"
@@ -14,10 +15,12 @@
 #include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/fine_tune/method_choice.hpp"
 #include "trainer/fine_tune/training_data.hpp"
+#include "trainer/fine_tune/untrained_rows.hpp"
 #include "trainer/loop/saving.hpp"
 #include "trainer/models/moe.hpp"
 #include "trainer/ranks/locked_folder.hpp"
 #include "trainer/ranks/same_job.hpp"
+#include "trainer/tuning/in_vllm.hpp"
 #include "trainer/tuning/qlora.hpp"
 
 #include <cmath>
@@ -26,16 +29,6 @@ namespace sealift::trainer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Schedule schedule_of(const FineTuneOptions& options, std::int64_t steps) {
-  return Schedule({.type = options.lr_scheduler_type,
-                   .parameters = options.lr_scheduler_kwargs,
-                   .learning_rate = options.peak_rate(),
-                   .steps = steps,
-                   .warmup_steps = options.warmup_steps,
-                   .warmup_ratio = options.warmup_ratio,
-                   .warmup_rule = options.warmup_rule});
-}
 
 OnNonFinite on_nonfinite_of(const FineTuneOptions& options) {
   if (options.on_nonfinite == "skip") return OnNonFinite::Skip;
@@ -109,11 +102,29 @@ void say_what_is_done(const FineTuning& tuning, const ModelSize& size) {
   if (training.position.step > 0) std::cerr << "resuming after step " << training.position.step << '\n';
 }
 
+/// What the result may not be, said before the hours that it takes.
+void say_what_to_expect(const FineTuning& tuning, const FirstValues& values) {
+  const auto& options = tuning.options;
+  if (!tuning.training.place.is_first() || !options.has_adapters()) return;
+  const auto lora = lora_of(options);
+  for (const auto& line : options.merge_lora ? std::vector<std::string>() : in_vllm(lora)) std::cerr << line << '\n';
+  const auto line = untrained_rows(tuning.data, options.model, tuning.model->config(), lora, *values.base);
+  if (!line.empty()) std::cerr << line << '\n';
+}
+
 /// Goes on from `checkpoint`. Collective.
 void resume_from(FineTuning& tuning, const std::filesystem::path& checkpoint) {
   auto [options, training] = std::tie(tuning.options, tuning.training);
+  std::vector<std::string> changed;
+  const auto look = [&](const train::TrainingState& state) {
+    require_same_cut(state.notes, options, *tuning.goal, checkpoint.string());
+    changed = changed_conditions(state.notes, options, training.place, training.options.steps, state.step);
+  };
   training.position = load_position(checkpoint, options, rows_of_step(options, training.place.world_size),
-                                    *tuning.model, training.parallel, training.optimizer);
+                                    *tuning.model, training.parallel, training.optimizer, look);
+  for (const auto& line : changed) {
+    if (training.place.is_first()) std::cerr << line << '\n';
+  }
   tuning.sampler.resume(training.position.sampler);
   if (training.options.scales) training.scaler.load_state(training.position.scaler);
   const auto patience = options.early_stop_interval;
@@ -234,6 +245,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   ask_for_room(tuning);
   monitor.started("load");
   say_what_is_done(tuning, size);
+  say_what_to_expect(tuning, values);
 
   *world->traffic = {};
   const auto start = Clock::now();

@@ -8,6 +8,7 @@
 #include "trainer/failure.hpp"
 #include "trainer/fine_tune/best_model.hpp"
 #include "trainer/fine_tune/checkpoints.hpp"
+#include "trainer/fine_tune/conditions.hpp"
 #include "trainer/fine_tune/samples.hpp"
 #include "trainer/fine_tune/sums.hpp"
 #include "trainer/fine_tune/training_data.hpp"
@@ -234,6 +235,7 @@ class FineTuneJob final : public Job {
     position().scaler = training.scaler.state();
     const auto rows = rows_of_step(tuning_.options, training.place.world_size);
     auto state = training_state(tuning_.options, rows, position());
+    state.notes.merge(conditions_of(tuning_.options, training.place, training.options.steps));
     if (training.place.is_first()) state.notes["bundle"] = own_bundle().dump();  // it writes the index
     train::save_checkpoint(folder, *tuning_.model, training.parallel, &training.optimizer, state,
                            {.keep_last = keep, .frozen = !tuning_.options.has_adapters()});

@@ -45,6 +45,10 @@ class Goal {
   /// Measures what the whole step must know before the first of its losses. Collective.
   virtual void begin(Model& /*model*/, const MicroBatches& /*step*/) {}
 
+  /// What of it is a mean over each micro-batch, so that a step's loss depends on how its rows are cut into them;
+  /// empty: nothing.
+  virtual std::string mean_of_micro_batches() const { return {}; }
+
   /// What the sum of `batch` is divided by, with those of all other micro-batches.
   virtual std::int64_t weight(const Batch& batch) const = 0;
 
@@ -99,6 +103,9 @@ class PreferenceGoal final : public Goal {
 
   bool needs_reference() const override { return options_.reference; }
   void set_reference(Reference reference) override { reference_ = std::move(reference); }
+  std::string mean_of_micro_batches() const override {
+    return options_.nll_weight == 0 ? "" : "the NLL of the chosen answers (RPO, CPO, ORPO)";
+  }
 
  private:
   PreferenceOptions options_;

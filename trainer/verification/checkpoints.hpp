@@ -4,6 +4,7 @@
 // The loss curve is part of it, so that an interrupted run ends with the result of an uninterrupted one.
 #pragma once
 
+#include "trainer/loop/computed_with.hpp"
 #include "trainer/loop/last_good.hpp"
 #include "trainer/loop/loop.hpp"
 #include "trainer/loop/saving.hpp"
@@ -49,14 +50,17 @@ inline void resume(Training& training, const Options& options, torch::nn::Module
   const auto job = training_state(options, position).notes.at("job");
   go_on_from_the_last_good(checkpoints, options.checkpoint_folder, training.world.world, [&](const auto& checkpoint) {
     std::vector<double> losses;
+    std::string changed;
     const auto accept = [&](const train::TrainingState& stored) {
       const bool has_notes = stored.notes.contains("job") && stored.notes.contains("losses");
       TORCH_CHECK(has_notes && stored.notes.at("job") == job, checkpoint.string(),
                   " is of another job: ", has_notes ? stored.notes.at("job") : "unknown", "; this one is ", job);
       losses = losses_in(stored, checkpoint);
+      changed = other_means(stored.notes, training.place);
     };
     position.step = train::load_checkpoint(checkpoint, model, training.parallel, &training.optimizer, accept).step;
     position.losses = std::move(losses);
+    if (training.place.is_first() && !changed.empty()) std::cerr << changed << '\n';
   });
 }
 
@@ -82,6 +86,7 @@ inline void ask_for_room(Training& training, const Options& options) {
 /// Saves what a run goes on from. Collective.
 inline void save(Training& training, const Options& options, const torch::nn::Module& model) {
   auto state = training_state(options, training.position);
+  state.notes.insert(computed_with(training.place));
   if (training.place.is_first()) state.notes["bundle"] = own_bundle().dump();  // it writes the index
   train::save_checkpoint(options.checkpoint_folder, model, training.parallel, &training.optimizer, state,
                          {.keep_last = options.keep_checkpoints});
