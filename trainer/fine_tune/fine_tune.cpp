@@ -17,6 +17,7 @@
 #include "trainer/fine_tune/training_data.hpp"
 #include "trainer/fine_tune/untrained_rows.hpp"
 #include "trainer/loop/saving.hpp"
+#include "trainer/models/beyond_config.hpp"
 #include "trainer/models/moe.hpp"
 #include "trainer/ranks/locked_folder.hpp"
 #include "trainer/ranks/same_job.hpp"
@@ -105,7 +106,10 @@ void say_what_is_done(const FineTuning& tuning, const ModelSize& size) {
 /// What the result may not be, said before the hours that it takes.
 void say_what_to_expect(const FineTuning& tuning, const FirstValues& values) {
   const auto& options = tuning.options;
-  if (!tuning.training.place.is_first() || !options.has_adapters()) return;
+  if (!tuning.training.place.is_first()) return;
+  const auto beyond = beyond_config(options.model, tuning.model->config());
+  if (!beyond.empty()) std::cerr << beyond << '\n';
+  if (!options.has_adapters()) return;
   const auto lora = lora_of(options);
   for (const auto& line : options.merge_lora ? std::vector<std::string>() : in_vllm(lora)) std::cerr << line << '\n';
   const auto line = untrained_rows(tuning.data, options.model, tuning.model->config(), lora, *values.base);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/hf_folder.hpp"
 
+#include "trainer/models/beyond_config.hpp"
 #include "trainer/models/stored_experts.hpp"
 #include "trainer/models/weight_files.hpp"
 
@@ -68,7 +69,7 @@ class ModelFolder final : public train::Source {
  private:
   /// Empty for what transformers leaves out: tables that old files store, and a head that the model does not have.
   static std::string name_in(const DecoderConfig& config, bool has_embedding, const std::string& stored) {
-    if (stored.ends_with(".rotary_emb.inv_freq")) return {};
+    if (stored.ends_with(".rotary_emb.inv_freq") || is_beyond(stored, config)) return {};
     if (stored == "lm_head.weight" && config.tied_head && !has_embedding) return "model.embed_tokens.weight";
     if (stored == "lm_head.weight" && (config.tied_head || config.reward_head)) return {};
     return stored;

@@ -50,6 +50,22 @@ std::vector<fs::path> files_of_index(const fs::path& index) {
   return files;
 }
 
+/// Files that look like weights in a folder that has none which are read, for a message.
+std::string other_weights(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto end = entry.path().extension();
+    for (const char* each : {".bin", ".safetensors", ".pt", ".pth", ".gguf", ".h5", ".msgpack"}) {
+      if (end == each) names.insert(entry.path().filename().string());
+    }
+  }
+  if (names.empty()) return "it has none under other names either";
+  const auto all = names.size();
+  while (names.size() > 5) names.erase(std::prev(names.end()));
+  return "it has " + c10::Join(", ", std::vector<std::string>(names.begin(), names.end())) +
+         (all > names.size() ? " and more" : "");
+}
+
 std::vector<fs::path> files_of(const fs::path& folder) {
   const auto weights = weights_of(folder);
   if (weights != folder) return {weights};
@@ -76,6 +92,9 @@ std::map<std::string, std::vector<std::int64_t>> stored_shapes(const fs::path& f
 
 void check_weights(const fs::path& folder, const DecoderConfig& config) {
   const auto shapes = stored_shapes(folder);
+  TORCH_CHECK(!shapes.empty() || weights_of(folder) != folder, folder.string(), " has no weights that can be read, ",
+              "model.safetensors or what model.safetensors.index.json names; ", other_weights(folder),
+              "; open the model with transformers and write it by save_pretrained(), which makes them");
   if (shapes.empty()) return;  // refused where it is read
   for (const auto& [prefix, remedy] : kWrappers) {
     const auto wrapped = [prefix = prefix](const auto& each) { return each.first.starts_with(prefix); };

@@ -20,8 +20,8 @@ std::filesystem::path weights_of(const std::filesystem::path& folder);
 /// The shapes of the stored tensors by name. Throws where the index names a file that is not there.
 std::map<std::string, std::vector<std::int64_t>> stored_shapes(const std::filesystem::path& folder);
 
-/// Throws naming the cause where the tensors are another program's wrapper of the model, or its embedding has other
-/// rows than config.json says.
+/// Throws naming the cause where there are no weights, where the tensors are another program's wrapper of the model, or
+/// where its embedding or head has other rows than config.json says.
 void check_weights(const std::filesystem::path& folder, const DecoderConfig& config);
 
 /// Whether a config that ties the head has weights that do not: a head is stored beside the embedding and differs from

@@ -117,6 +117,28 @@ def a_refusal_names_the_cause():
     is_refused(variant("rows_384", vocab_size=384), "the embedding has 320 rows", "set vocab_size to 320")
 
 
+def what_is_beyond_the_config_is_left_out_and_named():
+    layer = {f"model.layers.2.{name}": stored()[f"model.layers.0.{name}"].clone()
+             for name in ("self_attn.q_proj.weight", "input_layernorm.weight")}
+    plain, _ = is_as_in_transformers(MODEL)
+    for name, more in (("next_tokens", layer), ("values", {"v_head.summary.weight": torch.zeros(1, 48)})):
+        folder = variant(name, {**stored(), **more})
+        check(is_as_in_transformers(folder)[0] == plain, name)
+        said = run("sft", "--model", folder, "--data", DATA, "--output_dir", WORK / "beyond", "--tuner", "none", *ONE_STEP)
+        check(f"note: {len(more)} tensors of {folder} are of no part that its config.json describes (2 layers)" in
+              said.stderr, said.stderr[-1000:])
+    is_as_in_transformers(variant("fewer_layers", num_hidden_layers=1, layer_types=["full_attention"], max_window_layers=1))
+    is_refused(variant("scaled", {**stored(), "model.layers.0.self_attn.q_proj.weight_scale_inv": torch.ones(1, 1)}),
+               "Not in the model: model.layers.0.self_attn.q_proj.weight_scale_inv")
+
+
+def a_folder_without_weights_says_what_it_has():
+    for name in ("pytorch_model.bin", "model.fp16.safetensors", "consolidated.safetensors"):
+        folder = variant(f"only_{name}")
+        (folder / "model.safetensors").rename(folder / name)
+        is_refused(folder, f"has no weights that can be read", f"it has {name}", "save_pretrained()")
+
+
 def made_adapter(name, config=None, **lora):
     """Random factors, of q_proj and v_proj unless `lora` says otherwise, as PEFT saves them; then keys of its config."""
     torch.manual_seed(5)
@@ -320,6 +342,7 @@ def a_reward_models_padding_is_no_end():
 
 
 run_parts([of_two_sets_the_single_file_counts, a_tied_config_and_a_head, a_refusal_names_the_cause,
+           what_is_beyond_the_config_is_left_out_and_named, a_folder_without_weights_says_what_it_has,
            adapters_as_people_have_them, adapters_that_say_something_of_single_modules,
            adapters_that_are_refused_by_their_key, an_adapters_faults_are_its_own,
            what_vllm_does_not_serve_is_said_when_a_run_begins, rows_that_nobody_trained_are_named_where_they_stay_frozen,
