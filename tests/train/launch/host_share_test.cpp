@@ -67,7 +67,7 @@ const std::string kNoLimit = "9223372036854771712\n";
 TEST_CASE("memory: without control groups it is what the machine has available") {
   CHECK(host::free_memory(Tree(kMeminfo).root()) == 60 * kGi);
   CHECK(host::free_memory(Tree(kNested).root()) == 60 * kGi);
-  CHECK(host::free_memory(Tree({}).root()) == 0);
+  CHECK(host::free_memory(Tree(Files{}).root()) == 0);
 }
 
 TEST_CASE("memory: the least limit counts, wherever it is on the way to the top of the tree") {
@@ -128,6 +128,24 @@ TEST_CASE("memory: what is used beyond a limit leaves nothing, and files that ar
   }
 }
 
+TEST_CASE("memory: a limit of the process itself counts, as batch systems set it") {
+  const Files status = {{"proc/self/status", "VmSize:\t  102400 kB\nVmData:\t   51200 kB\n"}};
+  const auto limits = [](const std::string& space, const std::string& data) {
+    return Files{{"proc/self/limits",
+                  "Limit                     Soft Limit           Hard Limit           Units\n"
+                  "Max data size             " +
+                      data +
+                      "            unlimited            bytes\n"
+                      "Max address space         " +
+                      space + "            unlimited            bytes\n"}};
+  };
+  const std::string none = "unlimited";
+  CHECK(host::free_memory(Tree(kMeminfo + status + limits(none, none)).root()) == 60 * kGi);
+  CHECK(host::free_memory(Tree(kMeminfo + status + limits("419430400", none)).root()) == 300 << 20);
+  CHECK(host::free_memory(Tree(kMeminfo + status + limits(none, "419430400")).root()) == 350 << 20);
+  CHECK(host::free_memory(Tree(kMeminfo + status + limits("1000", none)).root()) == 0);
+}
+
 TEST_CASE("processors: the least quota on the way to the top, of both versions") {
   CHECK_FALSE(host::quota(Tree(kNested).root()));
   CHECK_FALSE(host::quota(Tree(kNested + Files{{kService + "cpu.max", "max 100000\n"}}).root()));
@@ -164,11 +182,11 @@ TEST_CASE("processors: lists are read as the kernel writes them, and what is no 
   CHECK(host::processors_of("7") == Numbers{7});
   CHECK(host::processors_of("2-2,2,1") == Numbers{1, 2});
   for (const char* bad : {"", "x", "3-1", "-1", "0-99999999", "0-", "0 1"}) CHECK(host::processors_of(bad).empty());
-  CHECK(host::allowed_processors(Tree({{"proc/self/status",
-                                        "Name:\ta\nCpus_allowed:\tf\n"
-                                        "Cpus_allowed_list:\t0-3\n"}})
+  CHECK(host::allowed_processors(Tree(Files{{"proc/self/status",
+                                             "Name:\ta\nCpus_allowed:\tf\n"
+                                             "Cpus_allowed_list:\t0-3\n"}})
                                      .root()) == "0-3");
-  CHECK(host::allowed_processors(Tree({}).root()).empty());
+  CHECK(host::allowed_processors(Tree(Files{}).root()).empty());
 }
 
 TEST_CASE("processors: half a processor gives one thread, and a rank that is bound already is not divided again") {

@@ -14,6 +14,9 @@
 #include <set>
 #include <sstream>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace sealift::train;
 
 namespace {
@@ -148,6 +151,34 @@ TEST_CASE("ranks whose launchers count another number of restarts meet, whoever 
   early.join();
   CHECK(early_error.empty());
   CHECK(seconds_since(start) < 10);
+}
+
+TEST_CASE("ranks that were started again without a count meet at the next attempt, whoever comes first") {
+  const auto ended = fork();
+  if (ended == 0) _exit(0);
+  waitpid(ended, nullptr, 0);
+  const auto own = rendezvous::own_name();
+  const auto gone = own.substr(0, own.rfind(' ') + 1) + std::to_string(ended) + "#1";
+  CHECK(rendezvous::has_ended(gone));
+  CHECK_FALSE(rendezvous::has_ended(own + "#1"));
+  CHECK_FALSE(rendezvous::has_ended("other.host process " + std::to_string(ended) + "#1"));
+  for (const std::string other : {"0", "1"}) {  // torchrun counted the restart on the other host, or on none
+    CAPTURE(other);
+    const auto agent = serve_store(0);
+    const auto set = [&](const std::string& key, const std::string& text) {
+      static_cast<c10d::Store&>(*agent).set("sealift/" + key, text);
+    };
+    set("attempt", "0");
+    set("attempt_0/meeting/world_size", "2 on rank 0");
+    set("attempt_0/meeting/rank/0", gone);
+    set("attempt_0/meeting/rank/1", gone);
+    set("attempt_0/meeting/verdict", rendezvous::kGood);
+    const auto first = launch_of(0, 2, agent->getPort());
+    auto second = launch_of(1, 2, agent->getPort());
+    second.attempt = other;
+    CHECK(connect_all({first, second}, milliseconds(20000)) == std::vector<std::string>(2));
+    CHECK(static_cast<c10d::Store&>(*agent).get_to_str("sealift/attempt") == "1");
+  }
 }
 
 TEST_CASE("hosts that offer one address, and ranks that offer what only their host reaches, are named to all") {

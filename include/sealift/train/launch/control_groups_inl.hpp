@@ -7,8 +7,8 @@
 
 #include <sealift/train/launch/control_groups.hpp>
 
+#include <algorithm>
 #include <fstream>
-#include <map>
 #include <sstream>
 
 namespace sealift::train::host {

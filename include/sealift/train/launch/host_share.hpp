@@ -43,7 +43,8 @@ double share_of_processors(const std::string& own, const std::vector<std::string
 std::int64_t threads_of(double share);
 
 /// Bytes of memory that this process can still get: what the machine has available, and at most what each of its groups
-/// has left. Pages of files that nothing has used lately do not count as used, since the kernel gives them up first.
+/// has left, and what is left of its own limits (ulimit -v and -d). Pages of files that nothing has used lately do not
+/// count as used, since the kernel gives them up first.
 std::int64_t free_memory(const std::filesystem::path& root = "/");
 
 /// What tells one running kernel from others; empty where it does not tell.

@@ -108,10 +108,27 @@ SEALIFT_BODY std::optional<double> memory_left(const ControlGroup& group) {
   return std::max(0.0, *most - std::max(0.0, *used - idle.value_or(0)));
 }
 
+/// What this process has left of the limit of its own that /proc/self/limits has in a line that begins so; `used`: the
+/// word of /proc/self/status for what counts against it, in kB. Nothing where there is no limit.
+SEALIFT_BODY std::optional<double> own_limit_left(const std::filesystem::path& root, std::string_view limit,
+                                                  const std::string& used) {
+  std::ifstream limits(root / "proc/self/limits");
+  for (std::string line; std::getline(limits, line);) {
+    double most = 0;
+    if (!line.starts_with(limit)) continue;
+    if (!(std::istringstream(line.substr(limit.size())) >> most)) return std::nullopt;  // "unlimited"
+    return std::max(0.0, most - 1024 * number_of(root / "proc/self/status", used).value_or(0));
+  }
+  return std::nullopt;
+}
+
 SEALIFT_BODY std::int64_t free_memory(const std::filesystem::path& root) {
   auto least = 1024 * number_of(root / "proc/meminfo", "MemAvailable:").value_or(0);
   for (const auto& group : control_groups("memory", root)) {
     if (const auto left = memory_left(group)) least = std::min(least, *left);
+  }
+  for (const auto& [limit, used] : {std::pair{"Max address space", "VmSize:"}, {"Max data size", "VmData:"}}) {
+    if (const auto left = own_limit_left(root, limit, used)) least = std::min(least, *left);
   }
   return static_cast<std::int64_t>(least);
 }

@@ -28,6 +28,7 @@ std::string own_name();
 inline constexpr const char* kVerdict = "verdict";
 inline constexpr const char* kGood = "all ranks came";
 inline constexpr const char* kLater = "later attempt ";  ///< and its number, where ranks have come to a later one
+inline constexpr const char* kNext = "next";             ///< the attempt after this one, whose ranks are gone
 
 /// The ranks that have not entered, for people; at most eight by number.
 std::string missing_ranks(c10d::Store& store, std::int64_t world_size);
@@ -48,9 +49,13 @@ struct Offer {
 /// verdict.
 std::string enter(c10d::Store& store, const Launch& launch, const Offer& offer);
 
+/// Whether `holder`, an own_name with a number behind it, was a process of this host that has ended.
+bool has_ended(const std::string& holder);
+
 /// Returns an empty text when every rank of the world has entered, each once; otherwise throws the same message on all
-/// that wait. Returns the attempt at which the others meet where that is a later one. `serves`: the store ends with
-/// this rank, so after a bad verdict it waits until the others have read it.
+/// that wait. Returns the attempt at which the others meet where that is a later one, and kNext where this attempt's
+/// ranks had met and the process with this rank has ended: a restart that the launcher did not count. `serves`: the
+/// store ends with this rank, so after a bad verdict it waits until the others have read it.
 std::string meet(c10d::Store& store, const Launch& launch, const Offer& offer, Clock::time_point deadline,
                  Milliseconds timeout, bool serves);
 

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -94,6 +96,9 @@ SEALIFT_BODY std::string enter(c10d::Store& store, const Launch& launch, const O
   // Two ranks of a test are one process, so the name alone does not tell them apart.
   const auto self = c10::str(own_name(), '#', std::random_device{}());
   const auto holder = store.compareSet(c10::str("rank/", launch.rank), std::string(), self);
+  if (holder != self && launch.agent_store && has_ended(holder) && store.check({kVerdict}) &&
+      store.get_to_str(kVerdict) == kGood)
+    return kNext;
   if (holder == self) {
     offer_processors(store, offer);
     return offer_address(store, launch, offer);
@@ -105,6 +110,7 @@ SEALIFT_BODY std::string enter(c10d::Store& store, const Launch& launch, const O
 SEALIFT_BODY std::string meet(c10d::Store& store, const Launch& launch, const Offer& offer, Clock::time_point deadline,
                               Milliseconds timeout, bool serves) {
   auto verdict = enter(store, launch, offer);
+  if (verdict == kNext) return verdict;
   if (!verdict.empty()) {
     judge(store, verdict);
     // Ranks that wait get the verdict; a meeting that was good stays good.
@@ -132,6 +138,15 @@ SEALIFT_BODY std::string meet(c10d::Store& store, const Launch& launch, const Of
     }
   }
   TORCH_CHECK(false, verdict);
+}
+
+SEALIFT_BODY bool has_ended(const std::string& holder) {
+  constexpr std::string_view kProcess = " process ";
+  const auto own = own_name();
+  const auto name = own.substr(0, own.rfind(kProcess) + kProcess.size());
+  if (!holder.starts_with(name)) return false;
+  const auto number = std::atoi(holder.c_str() + name.size());
+  return number > 0 && ::kill(number, 0) != 0 && errno == ESRCH;
 }
 
 SEALIFT_BODY std::string latest_attempt(const c10::intrusive_ptr<c10d::Store>& store, const std::string& attempt) {
@@ -292,6 +307,9 @@ SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeo
       world.store = c10::make_intrusive<c10d::PrefixStore>("sealift/attempt_" + attempt, store);
       c10d::PrefixStore meeting("meeting", world.store);
       later = rendezvous::meet(meeting, launch, offer, deadline, timeout, serves);
+      if (later == rendezvous::kNext) {
+        later = rendezvous::latest_attempt(store, std::to_string(std::atoll(attempt.c_str()) + 1));
+      }
       if (!later.empty()) continue;
       world.address = rendezvous::reached_address(meeting, offer, launch.master_port);
       world.processors = rendezvous::share_of_processors(meeting, launch, offer);
