@@ -161,7 +161,7 @@ SEALIFT_BODY Launch parse_launch(const Environment& environment) {
     found = Launch{};
   }
   const char* const interface = environment("GLOO_SOCKET_IFNAME");
-  if (interface && found->world_size > 1) found->interface = interfaces(interface);
+  if (interface && found->world_size > 1) found->interface = interface;
   return *found;
 }
 

@@ -293,7 +293,7 @@ SEALIFT_BODY World connect(const Launch& launch, std::chrono::milliseconds timeo
   patience.waits_for(launch.master_addr + ", which is MASTER_ADDR, to have an address here" + most +
                      "; is the name right?");
   const auto towards = local_address_towards(launch.master_addr, launch.master_port, timeout);
-  offer.address = launch.interface.empty() ? towards : address_of_interfaces(launch.interface);
+  offer.address = launch.interface.empty() ? towards : address_of_interfaces(launchers::interfaces(launch.interface));
   const bool serves = launch.rank == 0 && !launch.agent_store;
   patience.waits_for(c10::str("rank 0 to answer at ", launch.master_addr, ":", launch.master_port, most));
   if (!serves) rendezvous::wait_for_store(launch.master_addr, launch.master_port, deadline, timeout);
