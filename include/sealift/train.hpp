@@ -46,6 +46,7 @@
 #include <sealift/train/launch/address.hpp>               // the address from which another host is reached
 #include <sealift/train/launch/control_groups.hpp>        // the control groups of this process
 #include <sealift/train/launch/host_share.hpp>            // what of its host it may use
+#include <sealift/train/launch/host_offer.hpp>            // what ranks tell each other of their hosts
 #include <sealift/train/launch/rendezvous.hpp>            // place in the world -> a store where all ranks have met
 
 // flat: parameters and gradients as one buffer

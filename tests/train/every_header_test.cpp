@@ -59,6 +59,7 @@
 #include <sealift/train/flat/buffer_pool.hpp>
 #include <sealift/train/flat/flat_layout.hpp>
 #include <sealift/train/launch/rendezvous.hpp>
+#include <sealift/train/launch/host_offer.hpp>
 #include <sealift/train/launch/host_share.hpp>
 #include <sealift/train/launch/control_groups.hpp>
 #include <sealift/train/launch/address.hpp>

@@ -7,7 +7,7 @@
 #include <sealift/train/bodies.hpp>
 #include <sealift/train/comm/groups.hpp>
 #include <sealift/train/launch/address.hpp>
-#include <sealift/train/launch/host_share.hpp>
+#include <sealift/train/launch/host_offer.hpp>
 #include <sealift/train/launch/launch.hpp>
 
 #include <condition_variable>
@@ -22,9 +22,6 @@ namespace rendezvous {
 /// The first line of c10d's message; the rest is addresses and stack frames.
 std::string cause(const c10::Error& error);
 
-/// This process, for people: host and process number.
-std::string own_name();
-
 inline constexpr const char* kVerdict = "verdict";
 inline constexpr const char* kGood = "all ranks came";
 inline constexpr const char* kLater = "later attempt ";  ///< and its number, where ranks have come to a later one
@@ -35,15 +32,6 @@ std::string missing_ranks(c10d::Store& store, std::int64_t world_size);
 
 /// Gives `verdict` on this meeting unless there is one; returns the one that stands.
 std::string judge(c10d::Store& store, const std::string& verdict);
-
-/// What a rank says of its host where ranks meet: an address, and what tells its network and its machine from others.
-struct Offer {
-  std::string address;     ///< where the others are to reach it
-  std::string interface;   ///< the interface that was asked for; empty: none was
-  std::string network;     ///< host::network; empty: not known, and nothing is said of addresses
-  std::string machine;     ///< host::machine; empty: not known
-  std::string processors;  ///< that it may run on, as the kernel lists them
-};
 
 /// Enters this rank's world size, name and offer. Returns an empty text, or the problem, which becomes all ranks'
 /// verdict.
@@ -62,13 +50,6 @@ std::string meet(c10d::Store& store, const Launch& launch, const Offer& offer, C
 /// The latest attempt that any rank has come with, this rank's `attempt` counted; who waits at an earlier one is told.
 /// torchrun counts the restarts of each host by itself, so hosts may differ.
 std::string latest_attempt(const c10::intrusive_ptr<c10d::Store>& store, const std::string& attempt);
-
-/// The address that ranks of other hosts reach, after all have met: `offer.address`, unless that is of the loopback,
-/// where a host's own name leads to; then that of the interface towards a rank of another host.
-std::string reached_address(c10d::Store& meeting, const Offer& offer, std::int64_t port);
-
-/// This rank's part of its machine's processors, after all have met; see host::share_of_processors.
-double share_of_processors(c10d::Store& meeting, const Launch& launch, const Offer& offer);
 
 /// Returns when something listens at the store's address. c10d would wait too, but for up to twice its time-out.
 void wait_for_store(const std::string& host, std::int64_t port, Clock::time_point deadline, Milliseconds timeout);
