@@ -119,7 +119,7 @@ addresses)
     env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 GLOO_SOCKET_IFNAME=lo "$train" run --parallel-method ddp
   echo "NCCL's form of interfaces, and a port that Kubernetes made"
   refuses 20 "GLOO_SOCKET_IFNAME is '^docker0,lo'; expected names of interfaces" \
-    env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 GLOO_SOCKET_IFNAME=^docker0,lo "$train" run
+    env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 GLOO_SOCKET_IFNAME=^docker0,lo "$train" run --parallel-method ddp
   refuses 20 "which Kubernetes sets in each pod beside a service of that name ('master')" \
     env NNODES=2 NPROC_PER_NODE=1 MASTER_ADDR=10.77.0.1 MASTER_PORT=tcp://10.0.0.1:29500 "$train" run
   echo "tasks of a launcher that is not known do not train alone"
