@@ -19,15 +19,16 @@ SEALIFT_BODY std::optional<Quota> quota(const std::filesystem::path& root) {
   for (const auto& group : control_groups("cpu", root)) {
     const auto file = group.folder / (group.unified ? "cpu.max" : "cpu.cfs_quota_us");
     const auto most = number_in(file);  // "max", and -1 of version 1: none
-    auto period = group.unified ? std::nullopt : number_in(group.folder / "cpu.cfs_period_us");
+    double period = 0;                  // not known
     if (group.unified) {
       std::istringstream words(line_of(file));
       std::string first;
-      double second = 0;
-      if (words >> first >> second) period = second;
+      words >> first >> period;
+    } else {
+      period = number_in(group.folder / "cpu.cfs_period_us").value_or(0);
     }
-    if (!most || *most <= 0 || !period || *period <= 0) continue;
-    if (!least || *most / *period < least->processors) least = Quota{*most / *period, file.string()};
+    if (!most || *most <= 0 || !(period > 0)) continue;
+    if (!least || *most / period < least->processors) least = Quota{*most / period, file.string()};
   }
   return least;
 }
