@@ -22,6 +22,7 @@ FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "traine
 LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors_values.hpp", "include/sealift/safetensors.hpp")
 # For the programs of either half, not for its headers.
 TOML, NEAREST = "include/sealift/toml.hpp", "include/sealift/nearest.hpp"
+WRAPPER = "include/sealift/saved_wrapper.hpp"
 # What a program includes or compiles beside the umbrella, since it changes the whole program.
 BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp", "include/sealift/train_compiled.cpp"}
 
@@ -53,10 +54,11 @@ ALLOWED = {
     LEAVES[2]: LEAVES[:2],
     TOML: ("third_party/",),
     NEAREST: (),
-    "packager": (*BUNDLE, LEAVES[2], TOML, NEAREST, "packager/"),
+    WRAPPER: (),
+    "packager": (*BUNDLE, LEAVES[2], TOML, NEAREST, WRAPPER, "packager/"),
     "installer": (*BUNDLE, "installer/"),
     "offline_repo": (*BUNDLE, "offline_repo/"),
-    "trainer": (*TRAIN, *GROUND, *LEAVES, TOML, NEAREST, "trainer/"),
+    "trainer": (*TRAIN, *GROUND, *LEAVES, TOML, NEAREST, WRAPPER, "trainer/"),
     "verify": (*TRAIN, *GROUND, *LEAVES, TOML, NEAREST, *TRAINER, "verify/"),
     "launch": (*TRAIN, *GROUND, *LEAVES, NEAREST, "launch/"),
     "samples": (*TRAIN, *LEAVES, "trainer/models/", "trainer/tuning/", "samples/"),  # 03_lora: a model and its adapters
@@ -90,7 +92,7 @@ def part_of(path):
         return "bundle"
     if path.startswith("include/sealift/train"):
         return "train"
-    if path in (*LEAVES, TOML, NEAREST):
+    if path in (*LEAVES, TOML, NEAREST, WRAPPER):
         return path
     top = path.split("/")[0]
     return top if top in FOLDERS and top != "include" else None

@@ -14,7 +14,8 @@ if(TARGET sealift_train)
   endif()
 endif()
 install(DIRECTORY include/sealift TYPE INCLUDE COMPONENT headers
-  PATTERN CMakeLists.txt EXCLUDE PATTERN toml.hpp EXCLUDE PATTERN nearest.hpp EXCLUDE)  # both are for our own programs
+  PATTERN CMakeLists.txt EXCLUDE PATTERN toml.hpp EXCLUDE PATTERN nearest.hpp EXCLUDE
+  PATTERN saved_wrapper.hpp EXCLUDE)  # the three are for our own programs
 install(EXPORT sealift FILE sealift_bundle.cmake NAMESPACE sealift:: DESTINATION ${SEALIFT_PACKAGE_DIR} COMPONENT headers)
 # What names folders of this machine is apart, so that the rest can travel.
 get_filename_component(SEALIFT_ISAL_FOLDER "${SEALIFT_ISAL_LIBRARY}" DIRECTORY)

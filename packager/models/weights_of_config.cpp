@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "packager/models/python_json.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
 #include "sealift/bundle/core/safe_path.hpp"
+#include "sealift/saved_wrapper.hpp"
 
 namespace sealift::packager {
 
@@ -20,23 +22,6 @@ using safetensors::Tensor;
 
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
-
-// What programs put before every name when they save a wrapper, and what to save instead.
-struct Wrapper {
-  const char *prefix, *remedy;
-};
-constexpr Wrapper kWrappers[] = {
-    {"_orig_mod.", "torch.compile puts it there: save model._orig_mod"},
-    {"module.", "DistributedDataParallel and DeepSpeed put it there: save model.module"},
-    {"base_model.model.", "PEFT puts it there: save model.merge_and_unload()"},
-    {"_fsdp_wrapped_module.", "FSDP puts it there: save the state_dict of the model in it"}};
-
-// The same within names, where layers were wrapped one by one.
-constexpr Wrapper kLayerWrappers[] = {
-    {"._orig_mod.", "torch.compile puts it there: compile the model in place, or save before"},
-    {"._fsdp_wrapped_module.", "FSDP puts it there: save its full state_dict"},
-    {"._checkpoint_wrapped_module.", "PyTorch's checkpoint_wrapper puts it there: save the model without it"},
-    {".base_layer.", "PEFT puts it there: save model.merge_and_unload()"}};
 
 // A tensor and where its bytes are.
 struct Place {
@@ -74,26 +59,16 @@ class ConfigCheck {
   }
 
   bool is_wrapped() {
-    for (const Wrapper& wrapper : kWrappers) {
-      const auto has_it = [&](const auto& item) { return item.first.starts_with(wrapper.prefix); };
-      if (!std::all_of(places_.begin(), places_.end(), has_it)) continue;
-      faults_.push_back(
-          fmt::format("every tensor's name begins with {}, so a wrapper was saved and not the model, and "
-                      "loaders go on with random values; {}, or take it off the names",
-                      wrapper.prefix, wrapper.remedy));
-      return true;
-    }
-    for (const Wrapper& wrapper : kLayerWrappers) {
-      const auto has_it = [&](const auto& item) { return item.first.find(wrapper.prefix) != std::string::npos; };
-      const auto found = std::find_if(places_.begin(), places_.end(), has_it);
-      if (found == places_.end()) continue;
-      faults_.push_back(fmt::format(
-          "{} has {} in it, so a wrapper was saved and not the model, and loaders go on with random values; "
-          "{}, or take it out of the names",
-          bundle::SafePath::printable(found->first), wrapper.prefix, wrapper.remedy));
-      return true;
-    }
-    return false;
+    const std::optional<SavedWrapper> wrapper = saved_wrapper(places_);
+    if (!wrapper) return false;
+    const bool before_all = wrapper->name.empty();
+    faults_.push_back(fmt::format(
+        "{}, so a wrapper was saved and not the model, and loaders go on with random values; "
+        "{}, or take it {} the names",
+        before_all ? fmt::format("every tensor's name begins with {}", wrapper->part)
+                   : fmt::format("{} has {} in it", bundle::SafePath::printable(wrapper->name), wrapper->part),
+        wrapper->remedy, before_all ? "off" : "out of"));
+    return true;
   }
 
   void check_rows() {

@@ -2,6 +2,7 @@
 // See weight_files.hpp.
 #include "trainer/models/weight_files.hpp"
 
+#include <sealift/saved_wrapper.hpp>
 #include <sealift/train.hpp>
 
 #include <set>
@@ -13,23 +14,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
-
-/// What programs put before every name when they save a wrapper, and what to do.
-struct Wrapper {
-  const char *prefix, *remedy;
-};
-constexpr Wrapper kWrappers[] = {
-    {"_orig_mod.", "torch.compile puts it there: save model._orig_mod"},
-    {"module.", "DistributedDataParallel and DeepSpeed put it there: save model.module"},
-    {"base_model.model.", "PEFT puts it there: save model.merge_and_unload()"},
-    {"_fsdp_wrapped_module.", "FSDP puts it there: save the state_dict of the model in it"}};
-
-/// The same within names, where layers were wrapped one by one.
-constexpr Wrapper kLayerWrappers[] = {
-    {"._orig_mod.", "torch.compile puts it there: compile the model in place, or save before"},
-    {"._fsdp_wrapped_module.", "FSDP puts it there: save its full state_dict"},
-    {"._checkpoint_wrapped_module.", "PyTorch's checkpoint_wrapper puts it there: save the model without it"},
-    {".base_layer.", "PEFT puts it there: save model.merge_and_unload()"}};
 
 /// The files that model.safetensors.index.json names.
 std::vector<fs::path> files_of_index(const fs::path& index) {
@@ -96,17 +80,13 @@ void check_weights(const fs::path& folder, const DecoderConfig& config) {
               "model.safetensors or what model.safetensors.index.json names; ", other_weights(folder),
               "; open the model with transformers and write it by save_pretrained(), which makes them");
   if (shapes.empty()) return;  // refused where it is read
-  for (const auto& [prefix, remedy] : kWrappers) {
-    const auto wrapped = [prefix = prefix](const auto& each) { return each.first.starts_with(prefix); };
-    TORCH_CHECK(!std::all_of(shapes.begin(), shapes.end(), wrapped), weights_of(folder).string(),
-                ": every tensor's name begins with ", prefix, ", so a wrapper was saved and not the model; ", remedy,
-                ", or take it off the names");
-  }
-  for (const auto& [part, remedy] : kLayerWrappers) {
-    const auto has_part = [part = part](const auto& each) { return each.first.find(part) != std::string::npos; };
-    const auto wrapped = std::find_if(shapes.begin(), shapes.end(), has_part);
-    TORCH_CHECK(wrapped == shapes.end(), weights_of(folder).string(), ": ", wrapped->first, " has ", part,
-                " in it, so a wrapper was saved and not the model; ", remedy, ", or take it out of the names");
+  if (const auto wrapper = saved_wrapper(shapes)) {
+    const bool before_all = wrapper->name.empty();
+    TORCH_CHECK(false, weights_of(folder).string(), ": ",
+                before_all ? std::string("every tensor's name begins with ") + wrapper->part
+                           : wrapper->name + " has " + wrapper->part + " in it",
+                ", so a wrapper was saved and not the model; ", wrapper->remedy, ", or take it ",
+                before_all ? "off the names" : "out of the names");
   }
   TORCH_CHECK(!shapes.contains("embed_tokens.weight"), weights_of(folder).string(),
               ": names lack model. and there is no head, so the model's body was saved alone; save it by ",

@@ -156,14 +156,16 @@ inline GpuOutcome run_job(const World& world, const GpuJob& job, const EngineFac
   return outcome;
 }
 
-/// `run_job` on ranks that share `device`, over staging backends that call `delay`; all ranks must end alike.
-inline GpuOutcome run_staged(std::int64_t ranks, at::Device device, const GpuJob& job,
-                             const std::function<void()>& delay = {}) {
+/// `run_job` on ranks of which each has `device_of(rank)`, over staging backends that call `delay`; all ranks must end
+/// alike.
+template <class DeviceOf>
+GpuOutcome run_staged_on(std::int64_t ranks, const DeviceOf& device_of, const GpuJob& job,
+                         const std::function<void()>& delay = {}) {
   std::vector<GpuOutcome> outcomes(static_cast<std::size_t>(ranks));
   on_ranks(
       ranks,
       [&](World world) {
-        world.device = device;
+        world.device = device_of(world.rank);
         outcomes[static_cast<std::size_t>(world.rank)] = run_job(world, job, staging_factory(delay), delay);
       },
       std::chrono::seconds(60));
@@ -173,6 +175,13 @@ inline GpuOutcome run_staged(std::int64_t ranks, at::Device device, const GpuJob
     }
   }
   return outcomes[0];
+}
+
+/// The same on ranks that share `device`.
+inline GpuOutcome run_staged(std::int64_t ranks, at::Device device, const GpuJob& job,
+                             const std::function<void()>& delay = {}) {
+  return run_staged_on(
+      ranks, [device](std::int64_t) { return device; }, job, delay);
 }
 
 /// One process on the CPU: what every job computes.

@@ -16,20 +16,7 @@ namespace {
 /// `job` on `ranks` made devices; `delay` runs in each engine before a collective and in each forward.
 GpuOutcome run_made(std::int64_t ranks, const GpuJob& job, const std::function<void()>& delay = {}) {
   made::install();
-  std::vector<GpuOutcome> outcomes(static_cast<std::size_t>(ranks));
-  on_ranks(
-      ranks,
-      [&](World world) {
-        world.device = made::device(world.rank);
-        outcomes[static_cast<std::size_t>(world.rank)] = run_job(world, job, staging_factory(delay), delay);
-      },
-      std::chrono::seconds(60));
-  for (const auto& outcome : outcomes) {
-    for (std::size_t i = 0; i < outcome.parameters.size(); ++i) {
-      CHECK(outcome.parameters[i].equal(outcomes[0].parameters[i]));
-    }
-  }
-  return outcomes[0];
+  return run_staged_on(ranks, made::device, job, delay);
 }
 
 }  // namespace
