@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The made devices as c10 sees them: which is current, their streams and events, generators and page-locked memory.
 #include "tests/train/made_device/allocator.hpp"
+#include "tests/train/made_device/fused_kernels.hpp"
 #include "tests/train/made_device/kernels.hpp"
 #include "tests/train/made_device/made_device.hpp"
 #include "tests/train/made_device/memory.hpp"
@@ -135,6 +136,7 @@ void install() {
     c10::SetAllocator(kType, &device_allocator());
     at::RegisterPrivateUse1HooksInterface(new Hooks);
     register_kernels();
+    register_fused_kernels();
     return true;
   }();
   static_cast<void>(done);

@@ -31,13 +31,6 @@ namespace {
 std::mutex counts_mutex;
 Counts counted;
 
-void count(const std::string& operation, std::int64_t bytes) {
-  const std::lock_guard lock(counts_mutex);
-  ++counted.operations;
-  counted.bytes += bytes;
-  ++counted.by_operation[operation];
-}
-
 void count_wait(const std::string& operation) {
   const std::lock_guard lock(counts_mutex);
   ++counted.waits[operation];
@@ -47,15 +40,6 @@ void count_wait(const std::string& operation) {
 
 bool is_made(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().type() == c10::DeviceType::PrivateUse1;
-}
-
-/// The same elements as a CPU tensor, for a task: it has the address and keeps no memory alive.
-at::Tensor for_task(const at::Tensor& tensor) {
-  const auto options = at::TensorOptions(tensor.scalar_type()).device(at::kCPU);
-  if (!tensor.storage().data()) return at::empty_strided(tensor.sizes(), tensor.strides(), options);
-  auto* at = static_cast<char*>(for_kernels(tensor.storage().data())) +
-             tensor.storage_offset() * static_cast<std::int64_t>(tensor.element_size());
-  return at::from_blob(at, tensor.sizes(), tensor.strides(), options);
 }
 
 at::Tensor on_meta(const at::Tensor& tensor) {
@@ -442,6 +426,21 @@ Counts counts() {
 void reset_counts() {
   const std::lock_guard lock(counts_mutex);
   counted = {};
+}
+
+void count(const std::string& operation, std::int64_t bytes) {
+  const std::lock_guard lock(counts_mutex);
+  ++counted.operations;
+  counted.bytes += bytes;
+  ++counted.by_operation[operation];
+}
+
+at::Tensor for_task(const at::Tensor& tensor) {
+  const auto options = at::TensorOptions(tensor.scalar_type()).device(at::kCPU);
+  if (!tensor.storage().data()) return at::empty_strided(tensor.sizes(), tensor.strides(), options);
+  auto* at = static_cast<char*>(for_kernels(tensor.storage().data())) +
+             tensor.storage_offset() * static_cast<std::int64_t>(tensor.element_size());
+  return at::from_blob(at, tensor.sizes(), tensor.strides(), options);
 }
 
 void register_kernels() {

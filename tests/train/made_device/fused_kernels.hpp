@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the made devices do in one operation, as cards do: RMSNorm, attention without a mask, lists of tensors.
+// Above `kernels`; `install` (guard.cpp) registers them.
+#pragma once
+
+namespace sealift::test::made {
+
+/// Registers the fused kernels. Without them LibTorch makes many operations of one, and counts would be those of no
+/// card.
+void register_fused_kernels();
+
+}  // namespace sealift::test::made
