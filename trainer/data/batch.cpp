@@ -63,7 +63,10 @@ class Filling {
     }
   }
 
-  Batch take() { return std::move(batch_); }
+  Batch take() {
+    batch_.tokens = with_shape(std::move(batch_.tokens));
+    return std::move(batch_);
+  }
 
  private:
   void add(std::int64_t row, std::int64_t begin, std::int64_t segment, const Piece& piece) {
@@ -114,6 +117,7 @@ Batch with_examples(Batch batch, const TokenView& file, const ExampleRows& rows)
   batch.examples = static_cast<std::int64_t>(examples.size());
   batch.sequences = batch.examples * static_cast<std::int64_t>(file.sequences_of_example());
   batch.values = values_of(file, examples);
+  if (file.header().kind == ExampleKind::Labelled) batch.desirable = (batch.values > 0.5).sum().item<std::int64_t>();
   return batch;
 }
 
@@ -186,12 +190,10 @@ Batch empty_batch(const TokenView& file, std::int64_t tokens) {
 }
 
 Batch to_device(const Batch& batch, const at::Device& device) {
-  const auto move = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.to(device) : tensor; };
-  Batch moved = batch;
-  for (auto* tensor : {&moved.tokens.ids, &moved.tokens.positions, &moved.tokens.segments, &moved.tokens.labels,
-                       &moved.sequence, &moved.counts, &moved.values})
-    *tensor = move(*tensor);
-  return moved;
+  Batch there = batch;
+  there.tokens = to_device(batch.tokens, device);
+  for (auto* tensor : {&there.sequence, &there.counts, &there.values}) *tensor = moved(*tensor, device);
+  return there;
 }
 
 }  // namespace sealift::trainer

@@ -143,7 +143,7 @@ class KtoGoal final : public Goal {
     const auto [log_probs, router_loss] = model(batch.tokens);
     const auto sums = sequence_sums(log_probs, batch.sequence, batch.counts, batch.sequences);
     const auto reference = of_examples(reference_.own, rows, 1, sums.device());
-    return {kto_loss(sums, reference, batch.values > 0.5, distance_, options_), router_loss};
+    return {kto_loss(sums, reference, batch.values > 0.5, distance_, options_, batch.desirable), router_loss};
   }
 
  private:

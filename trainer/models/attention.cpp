@@ -6,13 +6,6 @@
 namespace sealift::trainer {
 namespace {
 
-/// Whether each row is segment 0 and then padding only.
-bool is_padded_behind(const at::Tensor& segments) {
-  const auto time = segments.size(1);
-  const bool one = ((segments == 0) | (segments == -1)).all().item<bool>();
-  return one && (segments.narrow(1, 1, time - 1) <= segments.narrow(1, 0, time - 1)).all().item<bool>();
-}
-
 /// Flash attention over all tokens of the batch as one row of sequences: no mask, no work between sequences.
 /// queries [batch, time, heads, head_dim], keys and values with kv_heads -> like queries
 at::Tensor attend_by_length(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
@@ -43,8 +36,11 @@ void append(at::Tensor& cached, const at::Tensor& fresh, const KeyValueCache& ca
 
 }  // namespace
 
-Visibility::Visibility(const at::Tensor& segments, std::int64_t time) : time_(time) {
-  if (segments.defined() && !(segments.is_cpu() && is_padded_behind(segments))) segments_ = segments;
+Visibility::Visibility(const at::Tensor& segments, std::int64_t time, const RowShape& shape) : time_(time) {
+  if (!segments.defined() || shape.padded_behind) return;
+  segments_ = segments;
+  starts_ = shape.starts;
+  longest_ = shape.longest;
 }
 
 const at::Tensor& Visibility::mask(std::int64_t window, const at::TensorOptions& options) const {
@@ -64,16 +60,8 @@ const at::Tensor& Visibility::mask(std::int64_t window, const at::TensorOptions&
 
 const at::Tensor& Visibility::starts(std::int64_t batch, at::Device device) const {
   if (starts_.defined()) return starts_;
-  at::NoGradGuard no_grad;
-  const auto options = at::TensorOptions(device).dtype(at::kLong);
-  const auto end = at::full({1}, batch * time_, options);
-  auto first = at::zeros({batch, time_}, options.dtype(at::kBool));
-  first.select(1, 0).fill_(true);
-  if (segments_.defined()) {
-    first.narrow(1, 1, time_ - 1).copy_(segments_.narrow(1, 1, time_ - 1) != segments_.narrow(1, 0, time_ - 1));
-  }
-  starts_ = at::cat({first.flatten().nonzero().flatten(), end}).to(at::kInt);
-  longest_ = starts_.diff().max().item<std::int64_t>();
+  starts_ = at::arange(0, (batch + 1) * time_, time_, at::TensorOptions(device).dtype(at::kInt));
+  longest_ = time_;
   return starts_;
 }
 

@@ -10,6 +10,7 @@
 #include "trainer/models/projection.hpp"
 #include "trainer/models/rms_norm.hpp"
 #include "trainer/models/rope.hpp"
+#include "trainer/models/row_shape.hpp"
 
 #include <map>
 
@@ -28,9 +29,9 @@ struct KeyValueCache {
 /// Which tokens of a batch see each other: those before in the same segment, within a window.
 class Visibility {
  public:
-  /// `segments`: [batch, time] as TokenBatch has them, or undefined. On the CPU, where looking costs nothing, rows of
-  /// one sequence with padding after it count as rows without segments: no token looks ahead to padding.
-  Visibility(const at::Tensor& segments, std::int64_t time);
+  /// `segments`: [batch, time] as TokenBatch has them, or undefined; `shape`: theirs. Rows of one sequence with padding
+  /// after it count as rows without segments: no token looks ahead to padding.
+  Visibility(const at::Tensor& segments, std::int64_t time, const RowShape& shape);
 
   /// Whether causal order says it all. The rest below is for windows and segments of which it does not.
   bool is_causal(std::int64_t window) const { return !segments_.defined() && (window == 0 || window >= time_); }

@@ -22,14 +22,6 @@ struct SwiGlu : torch::autograd::Function<SwiGlu> {
   }
 };
 
-/// Numbers in the flattened batch of each segment's last token, padding aside.
-at::Tensor last_tokens(const at::Tensor& segments) {
-  const auto batch = segments.size(0), time = segments.size(1);
-  auto is_last = at::ones({batch, time}, segments.options().dtype(at::kBool));
-  is_last.narrow(1, 0, time - 1).copy_(segments.narrow(1, 0, time - 1) != segments.narrow(1, 1, time - 1));
-  return is_last.logical_and_(segments >= 0).flatten().nonzero().flatten();
-}
-
 void check_batch(const TokenBatch& batch) {
   TORCH_CHECK(batch.ids.defined() && batch.ids.dim() == 2 && batch.ids.numel() > 0, "ids have shape ",
               batch.ids.defined() ? batch.ids.sizes() : at::IntArrayRef(), "; expected [batch, time]");
@@ -71,19 +63,21 @@ DecoderImpl::DecoderImpl(const DecoderConfig& config, const DecoderOptions& opti
   if (dtype != at::kFloat) to(dtype);
 }
 
-std::tuple<at::Tensor, at::Tensor> DecoderImpl::forward(const TokenBatch& batch) {
-  check_batch(batch);
+std::tuple<at::Tensor, at::Tensor> DecoderImpl::forward(const TokenBatch& given) {
+  check_batch(given);
+  const auto batch = with_shape(given);
   const auto time = batch.ids.size(1);
   const auto positions =
       batch.positions.defined() ? batch.positions : at::arange(time, batch.ids.options()).unsqueeze(0);
   Surroundings around{.rope = rope_.tables(positions),
-                      .visibility = std::make_shared<const Visibility>(batch.segments, time)};
+                      .visibility = std::make_shared<const Visibility>(batch.segments, time, *batch.shape)};
   if (config_.experts && batch.segments.defined()) around.counted = batch.segments >= 0;
   const auto [hidden, routed] = run(batch.ids, around);
   const auto loss = router_loss(routed, batch, around.counted);
-  if (config_.reward_head) return {scores(hidden, batch.segments), loss};
+  if (config_.reward_head) return {scores(hidden, batch.shape->last), loss};
   if (!batch.labels.defined()) return {torch::linear(hidden, head()), loss};
-  return {label_log_probabilities(hidden, head(), batch.labels, options_.logits_at_a_time, token_weights_), loss};
+  return {label_log_probabilities(hidden, head(), batch.labels, options_.logits_at_a_time, token_weights_, batch.shape),
+          loss};
 }
 
 at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache) {
@@ -95,7 +89,7 @@ at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache)
               "; after the prompt, give one at a time");
   const auto positions = at::arange(cache.length, cache.length + time, ids.options()).unsqueeze(0);
   const Surroundings around{.rope = rope_.tables(positions),
-                            .visibility = std::make_shared<const Visibility>(at::Tensor(), time),
+                            .visibility = std::make_shared<const Visibility>(at::Tensor(), time, RowShape{}),
                             .cache = &cache};
   const auto hidden = std::get<0>(run(ids, around));
   cache.length += time;
@@ -113,10 +107,10 @@ std::tuple<at::Tensor, at::Tensor> DecoderImpl::run(const at::Tensor& ids, const
   return {norm_(hidden), routed};
 }
 
-at::Tensor DecoderImpl::scores(const at::Tensor& hidden, const at::Tensor& segments) const {
-  const auto last = segments.defined() ? hidden.flatten(0, 1).index_select(0, last_tokens(segments))
-                                       : hidden.select(1, hidden.size(1) - 1);
-  return torch::linear(last, head_->weight).squeeze(-1).to(at::kFloat);
+at::Tensor DecoderImpl::scores(const at::Tensor& hidden, const at::Tensor& last) const {
+  const auto states =
+      last.defined() ? hidden.flatten(0, 1).index_select(0, last) : hidden.select(1, hidden.size(1) - 1);
+  return torch::linear(states, head_->weight).squeeze(-1).to(at::kFloat);
 }
 
 at::Tensor DecoderImpl::router_loss(const at::Tensor& routed, const TokenBatch& batch,

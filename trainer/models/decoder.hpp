@@ -50,7 +50,8 @@ class DecoderImpl : public torch::nn::Module {
  private:
   /// Token numbers -> normalized hidden states [batch, time, width], and the router's loss
   std::tuple<at::Tensor, at::Tensor> run(const at::Tensor& ids, const Surroundings& around);
-  at::Tensor scores(const at::Tensor& hidden, const at::Tensor& segments) const;
+  /// Of each row's last token, or of the tokens `last` of the flattened batch.
+  at::Tensor scores(const at::Tensor& hidden, const at::Tensor& last) const;
   at::Tensor router_loss(const at::Tensor& routed, const TokenBatch& batch, const at::Tensor& counted) const;
   const at::Tensor& head() const { return config_.tied_head ? embedding_->weight : head_->weight; }
 

@@ -113,6 +113,31 @@ at::Tensor weight_gradient(const at::Tensor& hidden, const at::Tensor& weight, c
   return gradient;
 }
 
+/// Whether all elements are one in memory, as in the gradient of a sum.
+bool is_one_number(const at::Tensor& tensor) {
+  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  bool one = true;
+  for (std::size_t i = 0; i < sizes.size(); ++i) one = one && (sizes[i] <= 1 || strides[i] == 0);
+  return one || tensor.numel() == 0;
+}
+
+/// Values at `places` of a tensor of `size`, zeros elsewhere. A gradient that is one number in memory stays one.
+struct Spread : torch::autograd::Function<Spread> {
+  static at::Tensor forward(Context* context, const at::Tensor& values, const at::Tensor& places, std::int64_t size) {
+    context->save_for_backward({places});
+    return at::zeros({size}, values.options()).index_copy_(0, places, values);
+  }
+
+  static Tensors backward(Context* context, const Tensors& gradients) {
+    const auto places = context->get_saved_variables()[0];
+    const auto& gradient = gradients[0];
+    if (gradient.numel() > 0 && is_one_number(gradient)) {
+      return {gradient.narrow(0, 0, 1).expand({places.numel()}), {}, {}};
+    }
+    return {gradient.index_select(0, places), {}, {}};
+  }
+};
+
 struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> {
   /// hidden [tokens, width], labels [tokens] -> fp32 [tokens]
   static at::Tensor forward(Context* context, const at::Tensor& hidden, const at::Tensor& weight,
@@ -140,7 +165,7 @@ struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> 
     // Multiplied in fp32: a scale in the states' dtype would be off by the same for all.
     if (of_hidden.defined()) result[0] = (of_hidden * scales.unsqueeze(1)).to(of_hidden.scalar_type());
     if (!context->needs_input_grad(1)) return result;
-    const bool are_equal = scales.numel() == 0 || scales.min().equal(scales.max());
+    const bool are_equal = is_one_number(scales) || (scales.is_cpu() && scales.min().equal(scales.max()));
     if (const auto& weights = context->saved_data["weights"]; !weights.isNone()) {
       c10::static_intrusive_pointer_cast<TokenWeights>(weights.toCapsule())->are_equal = are_equal;
     }
@@ -173,15 +198,16 @@ void check_labels(const at::Tensor& labels, std::int64_t vocabulary) {
 }  // namespace
 
 at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
-                                   std::int64_t logits_at_a_time, const c10::intrusive_ptr<TokenWeights>& weights) {
+                                   std::int64_t logits_at_a_time, const c10::intrusive_ptr<TokenWeights>& weights,
+                                   const std::optional<RowShape>& shape) {
   const auto width = weight.size(1);
   TORCH_CHECK(hidden.size(-1) == width && hidden.numel() == labels.numel() * width, "hidden states ", hidden.sizes(),
               " with labels ", labels.sizes(), " and a head ", weight.sizes(), "; expected [tokens, width], [tokens], ",
               "[vocabulary, width]");
   // Prompts are not trained on: the head need not see their tokens.
   const auto flat = labels.flatten();
-  const auto labelled = (flat != kNoLabel).nonzero().flatten();
-  const bool all = labelled.numel() == flat.numel();
+  const auto labelled = (shape ? *shape : row_shape_of({}, labels)).labelled;
+  const bool all = !labelled.defined();
   const auto wanted = all ? flat : flat.index_select(0, labelled);
   check_labels(wanted, weight.size(0));
   const auto rows = hidden.reshape({-1, width});
@@ -189,7 +215,7 @@ at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& w
       LabelLogProbabilities::apply(as_autocast(all ? rows : rows.index_select(0, labelled)), as_autocast(weight),
                                    wanted, logits_at_a_time, weights, at::GradMode::is_enabled());
   if (all) return values.view(labels.sizes());
-  return at::zeros({flat.numel()}, values.options()).index_copy(0, labelled, values).view(labels.sizes());
+  return Spread::apply(values, labelled, flat.numel()).view(labels.sizes());
 }
 
 }  // namespace sealift::trainer

@@ -6,7 +6,11 @@
 // Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
+#include "trainer/models/row_shape.hpp"
+
 #include <torch/torch.h>
+
+#include <optional>
 
 namespace sealift::trainer {
 
@@ -23,9 +27,13 @@ struct TokenWeights : torch::CustomClassHolder {
 
 /// log softmax(hidden · weightᵀ)[label] of each token: fp32, of `labels`' shape, and 0 where the label is kNoLabel.
 /// hidden [..., width], weight [vocabulary, width] of the same dtype, labels [...] int64. Softmax and sums are fp32.
-/// `weights` is kept by the model, one for each head; without one logits are computed again.
+/// `weights` is kept by the model, one for each head; without one logits are computed again. `shape`: of the batch,
+/// which says what has a label; without it the labels are looked at, for which a device is waited for. A loss that is
+/// the sum of all of it, times a number, is known to weigh all alike by the strides of its gradient; on a device other
+/// gradients are taken for unequal ones without a look.
 at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
                                    std::int64_t logits_at_a_time = kLogitsAtATime,
-                                   const c10::intrusive_ptr<TokenWeights>& weights = {});
+                                   const c10::intrusive_ptr<TokenWeights>& weights = {},
+                                   const std::optional<RowShape>& shape = {});
 
 }  // namespace sealift::trainer

@@ -4,7 +4,11 @@
 // Sequences may be packed into rows; segments then say which tokens may attend to each other.
 #pragma once
 
+#include "trainer/models/row_shape.hpp"
+
 #include <torch/torch.h>
+
+#include <optional>
 
 namespace sealift::trainer {
 
@@ -18,6 +22,31 @@ struct TokenBatch {
                         ///< padding. Undefined: each row is one sequence without padding
   at::Tensor labels;    ///< [batch, time] int64: the token that comes after this one (already shifted), or kNoLabel.
                         ///< Undefined: the model returns logits
+  std::optional<RowShape> shape = {};  ///< of the rows, from the host; none: the model looks, and waits for a device
 };
+
+/// `batch` with its shape: to be asked for before the batch is moved to a device.
+inline TokenBatch with_shape(TokenBatch batch) {
+  if (!batch.shape) batch.shape = row_shape_of(batch.segments, batch.labels);
+  return batch;
+}
+
+/// `tensor` on `device`, by a copy that the host doesn't wait for.
+inline at::Tensor moved(const at::Tensor& tensor, at::Device device) {
+  if (!tensor.defined() || tensor.device() == device) return tensor;
+  const bool later = tensor.is_cpu() && !device.is_meta();
+  return later ? tensor.pin_memory().to(device, /*non_blocking=*/true) : tensor.to(device);
+}
+
+/// All of `batch` on `device`, its shape looked at before.
+inline TokenBatch to_device(TokenBatch batch, at::Device device) {
+  batch = with_shape(std::move(batch));
+  auto& shape = *batch.shape;
+  for (auto* tensor :
+       {&batch.ids, &batch.positions, &batch.segments, &batch.labels, &shape.starts, &shape.last, &shape.labelled}) {
+    *tensor = moved(*tensor, device);
+  }
+  return batch;
+}
 
 }  // namespace sealift::trainer

@@ -32,9 +32,11 @@ inline at::Tensor kto_distance_of(const at::Tensor& sums) {
 
 /// The objective over answers: with r = log p - log p_ref, weight * (1 - σ(±beta (r - distance))), + for desirable
 /// ones. `policy`, `reference` [answers] sums of log-probabilities, `desirable` [answers] bool; `distance`
-/// 0-dimensional, not used where the options say so. Metrics as TRL's: rewards/… and logps/… by kind of answer, kl.
+/// 0-dimensional, not used where the options say so. `good`: how many are desirable, where the host knows, so that it
+/// needs not wait for a device. Metrics as TRL's: rewards/… and logps/… by kind of answer, kl.
 inline Objective kto_loss(const at::Tensor& policy, const at::Tensor& reference, const at::Tensor& desirable,
-                          const at::Tensor& distance, const KtoOptions& options) {
+                          const at::Tensor& distance, const KtoOptions& options,
+                          std::optional<std::int64_t> good = {}) {
   TORCH_CHECK(policy.sizes() == reference.sizes() && policy.sizes() == desirable.sizes() &&
                   desirable.scalar_type() == torch::kBool,
               "kto: expected log-probabilities of policy and reference and a bool for each answer; got ",
@@ -46,10 +48,10 @@ inline Objective kto_loss(const at::Tensor& policy, const at::Tensor& reference,
   const auto losses = weight * (1 - torch::sigmoid(options.beta * sign * (ratio - kl)));
 
   const auto rewards = (options.beta * ratio).detach();
-  const auto good = desirable.sum().item<std::int64_t>(), all = policy.size(0);
+  const auto desired = good ? *good : desirable.sum().item<std::int64_t>(), all = policy.size(0);
   const auto of = [&](const char* name, const at::Tensor& values, bool which) -> Metric {
     const auto chosen = which ? desirable : ~desirable;
-    return {name, values.detach().masked_fill(~chosen, 0).to(torch::kFloat32).sum(), which ? good : all - good};
+    return {name, values.detach().masked_fill(~chosen, 0).to(torch::kFloat32).sum(), which ? desired : all - desired};
   };
   return {.sum = losses.sum(),
           .count = all,

@@ -112,18 +112,19 @@ TEST_CASE("padding behind a row changes nothing and needs no mask") {
   const auto second = logits_of(model, {.ids = ids, .segments = segments});
   CHECK(first[0].equal(second[0]));
   CHECK(first[1].narrow(0, 0, 5).equal(second[1].narrow(0, 0, 5)));
-  CHECK(Visibility(segments, 9).is_causal(0));
-  CHECK_FALSE(Visibility(segments, 9).is_causal(4));
-  CHECK_FALSE(Visibility(torch::tensor({{-1, 0, 0}}, at::kLong), 3).is_causal(0));
-  CHECK_FALSE(Visibility(torch::tensor({{0, 1, 1}}, at::kLong), 3).is_causal(0));
+  const auto seen = [](const at::Tensor& rows) { return Visibility(rows, rows.size(1), row_shape_of(rows, {})); };
+  CHECK(seen(segments).is_causal(0));
+  CHECK_FALSE(seen(segments).is_causal(4));
+  CHECK_FALSE(seen(torch::tensor({{-1, 0, 0}}, at::kLong)).is_causal(0));
+  CHECK_FALSE(seen(torch::tensor({{0, 1, 1}}, at::kLong)).is_causal(0));
 }
 
 TEST_CASE("where sequences begin is counted over the whole batch, padding as a sequence") {
   const auto segments = torch::tensor({{0, 0, 1, -1}, {0, 1, 1, 1}}, at::kLong);
-  const Visibility visibility(segments, 4);
+  const Visibility visibility(segments, 4, row_shape_of(segments, {}));
   CHECK(visibility.starts(2, at::kCPU).equal(torch::tensor({0, 2, 3, 4, 5, 8}, at::kInt)));
   CHECK(visibility.longest() == 3);
-  CHECK(Visibility({}, 4).starts(2, at::kCPU).equal(torch::tensor({0, 4, 8}, at::kInt)));
+  CHECK(Visibility({}, 4, {}).starts(2, at::kCPU).equal(torch::tensor({0, 4, 8}, at::kInt)));
 }
 
 TEST_CASE("label log-probabilities and their gradients are those of the plain computation, in pieces or at once") {
