@@ -21,7 +21,7 @@ struct Batch {
   at::Tensor values;           ///< [examples] fp32: margins or labels; undefined for other kinds
   std::int64_t sequences = 0;  ///< of pairs: 2 * pair is the chosen one, 2 * pair + 1 the rejected one
   std::int64_t examples = 0;
-  std::int64_t desirable = 0;  ///< of labelled examples: how many have a label above a half
+  std::int64_t desirable = 0;      ///< of labelled examples: how many have a label above a half
   std::int64_t answer_tokens = 0;  ///< labels that count: what causal_loss is divided by
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/row_shape.hpp"
 
-#include "trainer/models/token_batch.hpp"
-
 #include <algorithm>
 
 namespace sealift::trainer {

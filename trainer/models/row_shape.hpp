@@ -8,6 +8,9 @@
 
 namespace sealift::trainer {
 
+/// A label that counts for nothing, as in PyTorch's cross_entropy and Hugging Face's data.
+inline constexpr std::int64_t kNoLabel = -100;
+
 /// The numbers of tokens are those in the flattened batch. Tensors lie where the batch's do.
 struct RowShape {
   bool padded_behind = true;  ///< each row is one sequence and then padding only: causal order says who sees whom

@@ -12,9 +12,6 @@
 
 namespace sealift::trainer {
 
-/// A label that counts for nothing, as in PyTorch's cross_entropy and Hugging Face's data.
-inline constexpr std::int64_t kNoLabel = -100;
-
 struct TokenBatch {
   at::Tensor ids;        ///< [batch, time] int64
   at::Tensor positions;  ///< [batch, time] int64, from 0 in each sequence; undefined: 0, 1, 2 … in each row
