@@ -162,6 +162,7 @@ Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in, const s
     }
   contents->wheels = read_wheels(contents->in, whole, known_wheels(before, contents->in->manifest()));
   contents->repositories = read_hub_repositories(*contents->in);
+  contents->cards = read_cards(*contents->in, contents->repositories);
   contents->images = read_image_list(*contents->in);
   contents->entries = entry_list_of(contents->in);
   contents->artifact = std::make_shared<BundleArtifact>(contents->in);
@@ -193,6 +194,7 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
     for (std::string& line : add_rpms(catalogue.rpms, contents->in, contents->rotten))
       catalogue.left_out.push_back(std::move(line));
     add_artifact(catalogue, *contents);
+    catalogue.cards.insert(contents->cards.begin(), contents->cards.end());
     for (const std::string& path : contents->patched)
       catalogue.left_out.push_back(contents->in->manifest().stem() + " carries " + path +
                                    " as a patch, which only a prefix that has the older wheel can use: it is not "

@@ -15,6 +15,7 @@
 
 #include "offline_repo/catalogue/apt_repositories.hpp"
 #include "offline_repo/catalogue/bundle_artifact.hpp"
+#include "offline_repo/catalogue/cards.hpp"
 #include "offline_repo/catalogue/entry_list.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
 #include "offline_repo/catalogue/images.hpp"
@@ -43,6 +44,7 @@ struct BundleContents {
   std::shared_ptr<const EntryList> entries = {};  // all of its files; null in tests alone
   std::shared_ptr<BundleArtifact> artifact = {};  // the bundle itself, for registries' clients; null in tests alone
   std::vector<std::string> patched = {};          // paths of wheels that travel as patches and so cannot be served
+  Cards cards = {};
   std::set<std::string> rotten = {};  // paths of entries with bytes that are wrong on the medium: served by no view
 };
 using Contents = std::shared_ptr<const BundleContents>;
@@ -52,6 +54,23 @@ struct Project {
   std::map<std::string, IndexedWheel> wheels;  // by file name
 
   std::set<std::string> versions() const;
+};
+
+// A bundle that is served by its own address alone.
+struct KeptVersion {
+  std::string stem;  // NAME-VERSION
+  std::string channel;
+  std::string why;  // why it is not current
+
+  auto operator<=>(const KeptVersion&) const = default;
+};
+
+// What lies beside the bundles of a catalogue, for its page for people.
+struct Surroundings {
+  std::vector<std::string> gaps;  // a line each (holdings/gaps.hpp)
+  std::vector<KeptVersion> kept;
+
+  auto operator<=>(const Surroundings&) const = default;
 };
 
 struct Catalogue {
@@ -67,6 +86,8 @@ struct Catalogue {
       {};
   std::vector<std::string> left_out;  // a line for people on each commit or wheel that is not served
   std::vector<std::shared_ptr<const bundle::VerifiedBundle>> sources = {};  // the bundles, in their order
+  Surroundings around = {};
+  Cards cards = {};
 
   std::size_t wheel_count() const;
   // Null when there is none; `name` in any spelling.

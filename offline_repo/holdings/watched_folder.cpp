@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <system_error>
 
 #include "sealift/bundle/core/error.hpp"
@@ -62,6 +63,32 @@ fs::path find_bundle(const fs::path& folder, const std::string& stem) {
 bundle::Manifest claimed_manifest(const fs::path& place) {
   const bundle::OpenBundle opened = bundle::open(place);
   return bundle::parse_manifest(opened.seal.manifest.payload, opened.seal_path.filename().string());
+}
+
+// Nothing where the seal cannot be read: such a bundle is taken away all the same.
+std::optional<bundle::Manifest> manifest_if_readable(const fs::path& place) {
+  try {
+    return claimed_manifest(place);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+Removed without_version(const fs::path& folder, const fs::path& place) {
+  const std::optional<bundle::Manifest> gone = manifest_if_readable(place);
+  if (!gone) return {};
+  Removed removed{.stream = {.channel = gone->channel, .name = gone->name}, .was_current = true};
+  std::map<std::uint64_t, std::string, std::greater<>> left;
+  for (const fs::path& other : bundles_in(folder))
+    if (const auto manifest = other == place ? std::nullopt : manifest_if_readable(other);
+        manifest && manifest->channel == gone->channel && manifest->name == gone->name)
+      left[manifest->version] = manifest->stem();
+  for (const auto& [version, stem] : left) removed.left.push_back(stem);
+  const Switches switches = read_switches(folder);
+  if (const auto found = switches.find(removed.stream); found != switches.end()) removed.switched = found->second;
+  removed.was_current =
+      removed.switched ? *removed.switched == gone->version : left.empty() || left.begin()->first < gone->version;
+  return removed;
 }
 
 void write_switches(const fs::path& folder, const Switches& switches) {
@@ -153,13 +180,15 @@ fs::path add_bundle(const fs::path& folder, const fs::path& bundle) {
                                     .next = "sealift-repo status says what is served; remove it first to replace it"});
 }
 
-void remove_bundle(const fs::path& folder, const std::string& stem) {
+Removed remove_bundle(const fs::path& folder, const std::string& stem) {
   const fs::path place = find_bundle(folder, stem);
   if (!fs::is_symlink(place))
     throw Error(ErrorCode::Conflict, {.what = "this is the bundle itself, and no link to it",
                                       .where = place.string(),
                                       .next = "move it out of this folder, or delete it; that is left to you"});
+  const Removed removed = without_version(folder, place);
   if (::unlink(place.c_str()) != 0) bundle::throw_errno("the link cannot be taken away", place);
+  return removed;
 }
 
 void switch_bundle(const fs::path& folder, const std::string& stem, bool newest) {

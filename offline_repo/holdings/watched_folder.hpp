@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,15 @@ Switches read_switches(const std::filesystem::path& folder);
 
 // Links the bundle into the folder, under its seal's name; returns the link. Nothing is verified: the server does that.
 std::filesystem::path add_bundle(const std::filesystem::path& folder, const std::filesystem::path& bundle);
+// What taking a bundle away leaves of its stream, as the seals say; nobody has verified them here.
+struct Removed {
+  bundle::Stream stream;
+  std::vector<std::string> left;          // NAME-VERSION of the others, the highest version first
+  std::optional<std::uint64_t> switched;  // the version that an operator switched to
+  bool was_current = false;               // it was the one switched to, or the highest where nobody switched
+};
 // Takes away the link to the bundle NAME-VERSION. Throws Conflict where it is no link but the bundle itself.
-void remove_bundle(const std::filesystem::path& folder, const std::string& stem);
+Removed remove_bundle(const std::filesystem::path& folder, const std::string& stem);
 // From now on `stem` is served of its stream, or where `newest` the newest one. Throws Missing when it is not there.
 void switch_bundle(const std::filesystem::path& folder, const std::string& stem, bool newest);
 

@@ -7,6 +7,9 @@
 
 #include "offline_repo/protocols/header_text.hpp"
 #include "offline_repo/protocols/index_pages.hpp"
+#include "offline_repo/protocols/metadata_headers.hpp"
+#include "offline_repo/protocols/page_frame.hpp"
+#include "offline_repo/protocols/repository_page.hpp"
 #include "sealift/bundle/core/html.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 
@@ -17,47 +20,6 @@ namespace {
 using bundle::html_escaped;
 
 constexpr std::size_t kMaxQuery = 200;  // bytes
-
-constexpr std::string_view kFrontStyle =
-    ":root{color-scheme:light dark;--line:#8888;--soft:#8882}"
-    "body{font:1rem/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1rem}"
-    "table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}"
-    "td,th{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top;"
-    "overflow-wrap:anywhere}"
-    "pre{background:var(--soft);padding:.6rem;overflow-x:auto;border-radius:.3rem}"
-    "input,button{font:inherit;padding:.3rem .6rem}"
-    ":focus-visible{outline:3px solid Highlight;outline-offset:2px}"
-    ".skip{position:absolute;left:-999rem}.skip:focus{position:static}"
-    "nav{float:right}"
-    "@media(max-width:40rem){nav{float:none}td,th{padding:.2rem}}";
-
-// A name that is written from right to left does not reorder its neighbours.
-std::string cell(const std::string& text) {
-  return "<td><bdi>" + html_escaped(text) + "</bdi></td>";
-}
-
-std::string header_row(const std::vector<std::string>& cells) {
-  std::string out = "<tr>";
-  for (const std::string& one : cells) out += "<th scope=\"col\">" + html_escaped(one) + "</th>";
-  return out + "</tr>\n";
-}
-
-// The first header of this name in METADATA; empty without one.
-std::string metadata_header(std::string_view metadata, std::string_view name) {
-  for (std::size_t begin = 0; begin < metadata.size();) {
-    const std::size_t end = std::min(metadata.find('\n', begin), metadata.size());
-    const std::string_view line = metadata.substr(begin, end - begin);
-    if (trimmed(line).empty() || line == "\r") break;
-    if (line.size() > name.size() && line[name.size()] == ':' &&
-        lower_case(line.substr(0, name.size())) == lower_case(name)) {
-      std::string_view value = trimmed(line.substr(name.size() + 1));
-      if (value.ends_with('\r')) value.remove_suffix(1);
-      return std::string(value);
-    }
-    begin = end + 1;
-  }
-  return {};
-}
 
 // As the package says it: an expression (PEP 639), a classifier, or a few words.
 std::string licence_of(const IndexedWheel& wheel) {
@@ -96,34 +58,30 @@ std::vector<std::string> words_of(std::string_view query) {
 
 }  // namespace
 
-FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : chinese_(language == PageLanguage::Chinese) {
-  const std::string title = word("Sealift offline repository", "Sealift 离线软件仓库");
-  head_ = "<!DOCTYPE html>\n<html lang=\"" + word("en", "zh") +
-          "\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-          title + "</title>\n<style>" + std::string(kFrontStyle) +
-          "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">" + word("Skip to the content", "跳到正文") +
-          "</a>\n<header>\n<nav><a lang=\"" + word("zh", "en") + "\" href=\"?lang=" + word("zh", "en") + "\">" +
-          word("中文", "English") + "</a></nav>\n<h1>" + title + "</h1>\n<p>" +
-          word("Read only, straight from verified bundles: each byte is checked before it leaves.",
-               "只读，直接取自已验证的包：每个字节在发出之前都经过检查。") +
-          "</p>\n</header>\n<main id=\"main\">\n<form role=\"search\" method=\"get\">\n<input type=\"hidden\" "
-          "name=\"lang\" value=\"" +
-          word("en", "zh") + "\">\n<label for=\"q\">" + word("Search", "搜索") +
-          "</label> <input id=\"q\" name=\"q\" type=\"search\" maxlength=\"" + std::to_string(kMaxQuery) +
-          "\" value=\"";
+FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : word_(language) {
+  head_ = page_begin(word_, word_("Sealift offline repository", "Sealift 离线软件仓库"),
+                     word_("Read only, straight from verified bundles: each byte is checked before it leaves.",
+                           "只读，直接取自已验证的包：每个字节在发出之前都经过检查。"),
+                     /*switches=*/true);
+  head_ += gaps_of(catalogue);
+  head_ += "<form role=\"search\" method=\"get\">\n<input type=\"hidden\" name=\"lang\" value=\"" + word_("en", "zh") +
+           "\">\n<label for=\"q\">" + word_("Search", "搜索") +
+           "</label> <input id=\"q\" name=\"q\" type=\"search\" maxlength=\"" + std::to_string(kMaxQuery) +
+           "\" value=\"";
   lines_ = commands(catalogue);
-  if (!lines_.empty()) lines_ = "<h2 id=\"use\">" + word("Lines to paste", "可直接粘贴的命令") + "</h2>\n" + lines_;
+  if (!lines_.empty()) lines_ = "<h2 id=\"use\">" + word_("Lines to paste", "可直接粘贴的命令") + "</h2>\n" + lines_;
   add_bundles(catalogue);
+  add_kept(catalogue);
   add_projects(catalogue);
   add_repositories(catalogue);
   add_images(catalogue);
   add_debian_packages(catalogue);
   if (!catalogue.left_out.empty()) {
-    tail_ += "<h2>" + word("Not served", "未提供的内容") + "</h2>\n<ul>\n";
+    tail_ += "<h2>" + word_("Not served", "未提供的内容") + "</h2>\n<ul>\n";
     for (const std::string& line : catalogue.left_out) tail_ += "<li><bdi>" + html_escaped(line) + "</bdi></li>\n";
     tail_ += "</ul>\n";
   }
-  tail_ += "</main>\n</body>\n</html>\n";
+  tail_ += page_end();
   bundle::Hasher hasher;
   for (const std::string* part : {&head_, &lines_, &tail_}) hasher.update(bundle::as_bytes(*part));
   for (const Table& table : tables_)
@@ -131,29 +89,57 @@ FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : chines
   digest_ = hasher.finish();
 }
 
+// What the site lacks, before anything else.
+std::string FrontPage::gaps_of(const Catalogue& catalogue) const {
+  std::string out;
+  for (const std::string& line : catalogue.around.gaps) out += "<li><bdi>" + html_escaped(line) + "</bdi></li>\n";
+  if (out.empty()) return out;
+  return "<div class=\"gap\" role=\"alert\">\n<h2>" + word_("Not served at present", "目前未提供") + "</h2>\n<ul>\n" +
+         out + "</ul>\n</div>\n";
+}
+
 void FrontPage::add_bundles(const Catalogue& catalogue) {
-  Table table{.title = word("Bundles", "包"),
-              .head = header_row({word("Name", "名称"), word("Version", "版本"), word("Channel", "通道"),
-                                  word("Size", "大小"), word("Made", "制作时间"), word("Signed by", "签名者")}),
-              .rows = {}};
+  Table table{
+      .title = word_("Bundles", "包"),
+      .head = header_row({word_("Bundle", "包"), word_("Channel", "通道"), word_("Size", "大小"),
+                          word_("Made", "制作时间"), word_("Signed by", "签名者"),
+                          word_("Digest, to compare with paper", "摘要（与纸质记录比对）"), word_("Files", "文件")}),
+      .rows = {}};
   for (const auto& in : catalogue.sources) {
     const bundle::Manifest& manifest = in->manifest();
     std::vector<std::string> keys;
     for (const bundle::Digest& key : in->signers()) keys.push_back(short_digest(key));
-    const std::string signers = word("root ", "根 ") + in->root().name + " " + std::to_string(in->root().version) +
-                                word(", keys ", "，密钥 ") + joined_names(keys);
-    table.rows.push_back({.words = lower_case(manifest.stem() + " " + manifest.channel),
-                          .html = "<tr>" + cell(manifest.name) + cell(std::to_string(manifest.version)) +
-                                  cell(manifest.channel) + cell(bundle::human_size(manifest.payload.size)) +
-                                  cell(manifest.created) + cell(signers) + "</tr>\n"});
+    const std::string signers = word_("root ", "根 ") + in->root().name + " " + std::to_string(in->root().version) +
+                                word_(", keys ", "，密钥 ") + joined_names(keys);
+    const std::string address = std::string(1, kHomeMark) + "b/" + url_escaped(manifest.stem()) + "/";
+    table.rows.push_back(
+        {.words = lower_case(manifest.stem() + " " + manifest.channel),
+         .html = "<tr>" + link_cell(address, manifest.stem()) + cell(manifest.channel) +
+                 cell(bundle::human_size(manifest.payload.size)) + cell(manifest.created) + cell(signers) +
+                 cell("sha256:" + in->identity().hex()) +
+                 link_cell(address + "entries/" + url_escaped(manifest.name) + "/", word_("files", "文件")) +
+                 "</tr>\n"});
   }
   tables_.push_back(std::move(table));
 }
 
-void FrontPage::add_projects(const Catalogue& catalogue) {
-  Table table{.title = word("Python packages", "Python 软件包"),
+void FrontPage::add_kept(const Catalogue& catalogue) {
+  Table table{.title = word_("Other versions that are kept", "保留的其他版本"),
               .head = header_row(
-                  {word("Name", "名称"), word("Versions", "版本"), word("Size", "大小"), word("Licence", "许可证")}),
+                  {word_("Bundle", "包"), word_("Channel", "通道"), word_("Why it is not current", "未启用的原因")}),
+              .rows = {}};
+  for (const KeptVersion& kept : catalogue.around.kept)
+    table.rows.push_back(
+        {.words = lower_case(kept.stem + " " + kept.channel),
+         .html = "<tr>" + link_cell(std::string(1, kHomeMark) + "b/" + url_escaped(kept.stem) + "/", kept.stem) +
+                 cell(kept.channel) + cell(kept.why) + "</tr>\n"});
+  tables_.push_back(std::move(table));
+}
+
+void FrontPage::add_projects(const Catalogue& catalogue) {
+  Table table{.title = word_("Python packages", "Python 软件包"),
+              .head = header_row({word_("Name", "名称"), word_("Versions", "版本"), word_("Size", "大小"),
+                                  word_("Licence", "许可证")}),
               .rows = {}};
   for (const auto& [name, project] : catalogue.projects) {
     std::uint64_t size = 0;
@@ -168,9 +154,9 @@ void FrontPage::add_projects(const Catalogue& catalogue) {
 }
 
 void FrontPage::add_repositories(const Catalogue& catalogue) {
-  Table table{.title = word("Models and data", "模型和数据"),
-              .head = header_row({word("Name on the hub", "在模型社区的名称"), word("Kind", "种类"),
-                                  word("Commit", "提交"), word("Files", "文件数"), word("Size", "大小")}),
+  Table table{.title = word_("Models and data", "模型和数据"),
+              .head = header_row({word_("Name on the hub", "在模型社区的名称"), word_("Kind", "种类"),
+                                  word_("Commit", "提交"), word_("Files", "文件数"), word_("Size", "大小")}),
               .rows = {}};
   for (const auto& [name, repository] : catalogue.repositories)
     for (const auto& [id, commit] : repository.commits) {
@@ -178,22 +164,23 @@ void FrontPage::add_repositories(const Catalogue& catalogue) {
       for (const auto& [path, file] : commit.files) size += file.size;
       const bool data = name.kind == bundle::RepositoryKind::Dataset;
       table.rows.push_back({.words = lower_case(name.id),
-                            .html = "<tr>" + cell(name.id) + cell(data ? word("data", "数据") : word("model", "模型")) +
-                                    cell(id) + cell(std::to_string(commit.files.size())) +
-                                    cell(bundle::human_size(size)) + "</tr>\n"});
+                            .html = "<tr>" + link_cell(repository_address(name), name.id) +
+                                    cell(data ? word_("data", "数据") : word_("model", "模型")) + cell(id) +
+                                    cell(std::to_string(commit.files.size())) + cell(bundle::human_size(size)) +
+                                    "</tr>\n"});
     }
   tables_.push_back(std::move(table));
 }
 
 void FrontPage::add_images(const Catalogue& catalogue) {
   Table table{
-      .title = word("Container images", "容器镜像"),
-      .head = header_row({word("Name", "名称"), word("Tag", "标签"), word("Size", "大小"), word("Digest", "摘要")}),
+      .title = word_("Container images", "容器镜像"),
+      .head = header_row({word_("Name", "名称"), word_("Tag", "标签"), word_("Size", "大小"), word_("Digest", "摘要")}),
       .rows = {}};
   for (const auto& [name, images] : catalogue.images)
     for (const auto& [tag, named] : images.tags)
       table.rows.push_back({.words = lower_case(name + ":" + tag),
-                            .html = "<tr>" + cell(name) + cell(tag) +
+                            .html = "<tr>" + link_cell(path_escaped(name), name) + cell(tag) +
                                     cell(bundle::human_size(images.manifests.at(named.digest).image_size)) +
                                     cell("sha256:" + named.digest) + "</tr>\n"});
   tables_.push_back(std::move(table));
@@ -201,9 +188,9 @@ void FrontPage::add_images(const Catalogue& catalogue) {
 
 // A package's file is NAME_VERSION_ARCHITECTURE.deb.
 void FrontPage::add_debian_packages(const Catalogue& catalogue) {
-  Table table{.title = word("Debian packages", "Debian 软件包"),
-              .head = header_row(
-                  {word("Name", "名称"), word("Version", "版本"), word("Size", "大小"), word("Repository", "软件源")}),
+  Table table{.title = word_("Debian packages", "Debian 软件包"),
+              .head = header_row({word_("Name", "名称"), word_("Version", "版本"), word_("Size", "大小"),
+                                  word_("Repository", "软件源")}),
               .rows = {}};
   for (const auto& [name, repository] : catalogue.apt)
     for (const auto& [file, served] : repository.files) {
@@ -217,10 +204,10 @@ void FrontPage::add_debian_packages(const Catalogue& catalogue) {
   tables_.push_back(std::move(table));
 }
 
-std::string FrontPage::filled_in(const PageAddress& address) const {
+std::string FrontPage::filled_in(const std::string& text, const PageAddress& address) {
   std::string out;
   bool left_out = false;
-  for (const char c : lines_) {
+  for (const char c : text) {
     if (c == kPlainMark)
       left_out = !address.plain && !left_out;
     else if (left_out)
@@ -231,6 +218,8 @@ std::string FrontPage::filled_in(const PageAddress& address) const {
       out += html_escaped(address.registry);
     else if (c == kHostMark)
       out += html_escaped(address.host);
+    else if (c == kHomeMark)
+      out += address.home;
     else
       out += c;
   }
@@ -239,9 +228,9 @@ std::string FrontPage::filled_in(const PageAddress& address) const {
 
 std::string FrontPage::text(const PageAddress& address, std::string_view query) const {
   const std::vector<std::string> words = words_of(query);
-  std::string out =
-      head_ + html_escaped(query.substr(0, kMaxQuery)) + "\"> <button>" + word("Find", "查找") + "</button>\n</form>\n";
-  if (words.empty()) out += filled_in(address);
+  std::string out = head_ + html_escaped(query.substr(0, kMaxQuery)) + "\"> <button>" + word_("Find", "查找") +
+                    "</button>\n</form>\n";
+  if (words.empty()) out += filled_in(lines_, address);
   std::size_t shown = 0;
   for (const Table& table : tables_) {
     std::string rows;
@@ -251,23 +240,14 @@ std::string FrontPage::text(const PageAddress& address, std::string_view query) 
         rows += row.html;
         ++shown;
       }
-    if (!rows.empty())
-      out += "<h2>" + table.title + "</h2>\n<table>\n<thead>" + table.head + "</thead>\n<tbody>\n" + rows +
-             "</tbody>\n</table>\n";
+    if (!rows.empty()) out += "<h2>" + table.title + "</h2>\n" + table_of(table.head, filled_in(rows, address));
   }
   if (shown == 0)
     out += "<p role=\"status\">" +
-           (words.empty() ? word("No bundle is served yet.", "尚未提供任何包。")
-                          : word("Nothing here has these words.", "没有符合的内容。")) +
+           (words.empty() ? word_("No bundle is served yet.", "尚未提供任何包。")
+                          : word_("Nothing here has these words.", "没有符合的内容。")) +
            "</p>\n";
   return out + tail_;
-}
-
-const std::string& front_page_policy() {
-  static const std::string policy = "default-src 'none'; style-src 'sha256-" +
-                                    bundle::to_base64(bundle::sha256(bundle::as_bytes(kFrontStyle)).bytes) +
-                                    "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-  return policy;
 }
 
 }  // namespace sealift::offline_repo

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "offline_repo/catalogue/catalogue.hpp"
+#include "offline_repo/protocols/page_frame.hpp"
 #include "offline_repo/protocols/page_reader.hpp"
 
 namespace sealift::offline_repo {
@@ -15,6 +16,8 @@ namespace sealift::offline_repo {
 // In the lines to paste: where the address goes, and what stands there only where it is plain HTTP, from one mark to
 // the next. No html_escaped text of a signed name has such bytes.
 inline constexpr char kUrlMark = '\x01', kRegistryMark = '\x02', kHostMark = '\x03', kPlainMark = '\x04';
+// In rows: where the way from this page to the server's root goes.
+inline constexpr char kHomeMark = '\x05';
 
 // Made once for a catalogue; a request only chooses rows and fills in the address.
 class FrontPage {
@@ -35,22 +38,20 @@ class FrontPage {
     std::vector<Row> rows;
   };
 
+  std::string gaps_of(const Catalogue& catalogue) const;
   void add_bundles(const Catalogue& catalogue);
+  void add_kept(const Catalogue& catalogue);
   void add_projects(const Catalogue& catalogue);
   void add_repositories(const Catalogue& catalogue);
   void add_images(const Catalogue& catalogue);
   void add_debian_packages(const Catalogue& catalogue);
   std::string commands(const Catalogue& catalogue) const;
-  std::string filled_in(const PageAddress& address) const;
-  std::string word(const char* english, const char* chinese) const { return chinese_ ? chinese : english; }
+  static std::string filled_in(const std::string& text, const PageAddress& address);
 
-  bool chinese_;
+  Words word_;
   std::string head_, lines_, tail_;  // before the tables, the lines to paste, behind the tables
   std::vector<Table> tables_;
   bundle::Digest digest_;
 };
-
-// The Content-Security-Policy header of the page.
-const std::string& front_page_policy();
 
 }  // namespace sealift::offline_repo

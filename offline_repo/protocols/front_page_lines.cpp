@@ -59,8 +59,8 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
     const auto& [name, images] = *catalogue.images.begin();
     const std::string image = registry + "/" + html_escaped(name + ":" + first_name(images.tags, "TAG"));
     add("Docker", plain("# " +
-                        word("Docker takes plain HTTP where /etc/docker/daemon.json has",
-                             "使用明文 HTTP 时，/etc/docker/daemon.json 中须有") +
+                        word_("Docker takes plain HTTP where /etc/docker/daemon.json has",
+                              "使用明文 HTTP 时，/etc/docker/daemon.json 中须有") +
                         " {&quot;insecure-registries&quot;: [&quot;" + host + "&quot;]}\n") +
                       "docker pull " + image);
     add("podman", "podman pull" + plain(" --tls-verify=false") + " " + image);
@@ -79,8 +79,8 @@ std::string FrontPage::commands(const Catalogue& catalogue) const {
   }
   if (!catalogue.artifacts.empty()) {
     const auto& [name, versions] = *catalogue.artifacts.begin();
-    add(word("The bundle itself", "包本身"), "oras pull" + plain(" --plain-http") + " " + registry + "/" +
-                                                 html_escaped(name + ":" + first_name(versions, "VERSION")));
+    add(word_("The bundle itself", "包本身"), "oras pull" + plain(" --plain-http") + " " + registry + "/" +
+                                                  html_escaped(name + ":" + first_name(versions, "VERSION")));
   }
   return out;
 }

@@ -69,6 +69,16 @@ std::string url_escaped(std::string_view text) {
   return out;
 }
 
+std::string path_escaped(std::string_view path) {
+  std::string text;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    text += (begin > 0 ? "/" : "") + url_escaped(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return text;
+}
+
 std::string project_list_html(const Catalogue& catalogue) {
   std::string body;
   for (const auto& [name, project] : catalogue.projects)

@@ -12,6 +12,8 @@ namespace sealift::offline_repo {
 
 // One segment of a URL's path: every character that is not unreserved as %XX.
 std::string url_escaped(std::string_view text);
+// The same of a path, whose slashes stay.
+std::string path_escaped(std::string_view path);
 
 std::string project_list_html(const Catalogue& catalogue);
 std::string project_list_json(const Catalogue& catalogue);

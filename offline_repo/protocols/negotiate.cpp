@@ -76,7 +76,9 @@ std::vector<Preference> parse_accept(std::string_view accept) {
 int exactness(std::string_view range, IndexFormat format) {
   const std::string_view type = format == IndexFormat::PlainHtml ? "text/html" : content_type(format);
   if (range == type) return 3;
-  if (format == IndexFormat::Json && range == "application/vnd.pypi.simple.latest+json") return 3;
+  if (format == IndexFormat::Json &&
+      (range == "application/vnd.pypi.simple.latest+json" || range == "application/json"))
+    return 3;
   if (format == IndexFormat::Html && range == "application/vnd.pypi.simple.latest+html") return 3;
   if (range.ends_with("/*") && type.starts_with(range.substr(0, range.size() - 1))) return 2;
   return range == "*/*" ? 1 : 0;

@@ -57,6 +57,7 @@ PageAddress page_address(std::string_view host, std::string_view forwarded_proto
     registry_path.remove_suffix(3);
     address.url += registry_path;
     address.registry += registry_path;
+    if (!registry_path.empty()) address.home = "../../";
   }
   return address;
 }

@@ -19,6 +19,7 @@ struct PageAddress {
   std::string url;       // "http://host:8080/c/prod", without a slash at its end
   std::string registry;  // "host:8080/c/prod": what stands before the name of an image
   std::string host;      // "host:8080"
+  std::string home;      // the relative way from a view's first page to the server's root: "" or "../../"
   bool plain = true;     // HTTP without TLS, which most clients take only when they are told to
 };
 PageAddress page_address(std::string_view host, std::string_view forwarded_proto, std::string_view registry_path);

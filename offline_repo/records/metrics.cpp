@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "offline_repo/holdings/gaps.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
@@ -40,6 +42,16 @@ void add_bundles(std::string& out, const Held& held) {
     if (one.state == HeldState::LeftOut)
       out +=
           "sealift_bundle_left_out{place=\"" + label(one.place.string()) + "\",reason=\"" + label(one.why) + "\"} 1\n";
+}
+
+void add_gaps(std::string& out, const std::vector<Gap>& gaps, bool names) {
+  add_number(out, "sealift_gaps", "gauge", "Streams without a current version, and deltas without their base.",
+             gaps.size());
+  if (!names) return;
+  declare(out, "sealift_gap", "gauge", "Each of them, and the command that mends it.");
+  for (const Gap& gap : gaps)
+    out += "sealift_gap{channel=\"" + label(gap.stream.channel) + "\",name=\"" + label(gap.stream.name) + "\",what=\"" +
+           label(gap.what) + "\",next=\"" + label(gap.next) + "\"} 1\n";
 }
 
 }  // namespace
@@ -112,6 +124,7 @@ std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_
     add_number(out, "sealift_scrub_rounds_total", "counter", "Times that it has been through everything.",
                scrub->rounds);
   }
+  add_gaps(out, gaps_of(held), names);
   if (names) add_bundles(out, held);
   return out;
 }

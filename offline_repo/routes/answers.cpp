@@ -2,6 +2,10 @@
 // An ETag is the SHA-256 of what is sent, so equal bytes have one wherever they come from.
 #include "offline_repo/routes/answers.hpp"
 
+#include <algorithm>
+
+#include "offline_repo/protocols/page_frame.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
@@ -50,7 +54,42 @@ Response ranged(const Request& request, const bundle::Digest& digest, std::uint6
   return response;
 }
 
+bool is_plain_path(std::string_view text) {
+  static constexpr std::string_view kOther = "-._~/";
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kOther.find(c) != kOther.npos;
+  });
+}
+
+// The prefix that a proxy took from the path, where it says so and it can be one.
+std::string_view proxy_prefix(std::string_view said) {
+  if (!said.starts_with('/') || said.starts_with("//")) return {};
+  while (said.ends_with('/')) said.remove_suffix(1);
+  return is_plain_path(said) ? said : std::string_view();
+}
+
 }  // namespace
+
+std::string view_root(const Request& request) {
+  return std::string(proxy_prefix(request.forwarded_prefix)) + request.root;
+}
+
+PageLanguage reader_language(const Asked& asked) {
+  return choose_language(form_value(asked.target.query, "lang"), asked.request.accept_language);
+}
+
+PageAddress reader_address(const Request& request) {
+  return page_address(request.host, request.forwarded_proto, request.registry);
+}
+
+Response page_answer(const Request& request, std::string html) {
+  const bundle::Digest digest = bundle::sha256(bundle::as_bytes(html));
+  Response response = text_answer(request, "text/html; charset=utf-8", std::move(html), digest, kPageCaching);
+  response.headers.emplace_back("Content-Security-Policy", page_policy());
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  response.headers.emplace_back("Vary", "Accept-Language, X-Forwarded-Prefix, X-Forwarded-Proto");
+  return response;
+}
 
 Response nothing_there(const Asked&) {
   return refusal(404, "there is no such page or file here; the index is at simple/");

@@ -27,6 +27,17 @@ Response file_answer(const Request& request, const ServedFile& file, std::string
 Response shared_answer(const Request& request, const std::shared_ptr<const std::string>& text,
                        const bundle::Digest& digest, std::string type, std::string caching);
 
+// The path of this view as its client sees it, without a slash at its end: the prefix that a proxy took, where it says
+// so and it can be one, and Request::root.
+std::string view_root(const Request& request);
+
+// In which language a client wants a page (?lang=, Accept-Language), and by which address it reached this view.
+PageLanguage reader_language(const Asked& asked);
+PageAddress reader_address(const Request& request);
+
+// A page for people.
+Response page_answer(const Request& request, std::string html);
+
 // 404, for people.
 Response nothing_there(const Asked& asked);
 

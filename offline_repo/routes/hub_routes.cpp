@@ -27,36 +27,12 @@ Response no_entry(const HubCommit& commit) {
   return hub_error("EntryNotFound", "the bundles carry no such file of this repository", &commit);
 }
 
-std::string path_escaped(std::string_view path) {
-  std::string text;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    text += (begin > 0 ? "/" : "") + url_escaped(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return text;
-}
-
-bool is_plain_path(std::string_view text) {
-  static constexpr std::string_view kOther = "-._~/";
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kOther.find(c) != kOther.npos;
-  });
-}
-
-// The prefix that a proxy took from the path, where it says so and it can be one.
-std::string_view proxy_prefix(std::string_view said) {
-  if (!said.starts_with('/') || said.starts_with("//")) return {};
-  while (said.ends_with('/')) said.remove_suffix(1);
-  return is_plain_path(said) ? said : std::string_view();
-}
-
 // A client asks for a file several times: what it is, its bytes, and the rest of them where the connection broke. A
 // branch may mean another commit by then, so it leads to the commit, as the hub's own server does. A path from the
 // root, since clients put it in the place of theirs.
 Response at_commit(const Asked& asked, const HubCommit& commit, const std::string& path) {
   const bundle::HubName& name = asked.repository->name;
-  std::string place = std::string(proxy_prefix(asked.request.forwarded_prefix)) + asked.request.root;
+  std::string place = view_root(asked.request);
   place += (name.kind == bundle::RepositoryKind::Dataset ? "/datasets/" : "/") + path_escaped(name.id) + "/resolve/" +
            commit.id + "/" + path_escaped(path);
   Response response = refusal(307, "the file is at " + place);

@@ -2,6 +2,8 @@
 // See index_routes.hpp. Redirects are relative, so that they hold below any prefix.
 #include "offline_repo/routes/index_routes.hpp"
 
+#include "offline_repo/protocols/page_reader.hpp"
+#include "offline_repo/protocols/project_json.hpp"
 #include "offline_repo/routes/answers.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
@@ -34,7 +36,7 @@ Response index_page(const Asked& asked, const IndexPage& page) {
   return response;
 }
 
-Response page_answer(const Asked& asked, const char* type, const Page& page) {
+Response made_page(const Asked& asked, const char* type, const Page& page) {
   return text_answer(asked.request, type, page.text, page.digest, kPageCaching);
 }
 
@@ -63,13 +65,24 @@ Response project_page(const Asked& asked) {
 }
 
 Response wheel_list(const Asked& asked) {
-  return page_answer(asked, kHtml, asked.pages.wheel_list());
+  return made_page(asked, kHtml, asked.pages.wheel_list());
 }
 
 Response requirements_list(const Asked& asked) {
   const std::string& fault = asked.pages.requirements_fault();
-  return fault.empty() ? page_answer(asked, kPlain, asked.pages.requirements())
+  return fault.empty() ? made_page(asked, kPlain, asked.pages.requirements())
                        : refusal(409, "there is no such list: " + fault);
+}
+
+Response project_api(const Asked& asked) {
+  const Project* project = asked.catalogue.find_project(asked.name("NAME"));
+  if (project == nullptr || project->wheels.empty()) return nothing_there(asked);
+  const std::string version = asked.name("VERSION", newest_version(*project));
+  if (!project->versions().contains(version)) return nothing_there(asked);
+  Response response =
+      document_answer(asked.request, project_api_json(*project, version, reader_address(asked.request).url), kJsonType);
+  response.headers.emplace_back("Vary", "X-Forwarded-Proto");
+  return response;
 }
 
 Response wheel_file(const Asked& asked) {

@@ -15,6 +15,8 @@ Response wheel_list(const Asked& asked);
 Response requirements_list(const Asked& asked);
 Response wheel_file(const Asked& asked);
 Response wheel_metadata(const Asked& asked);
+// The older JSON API; without VERSION of the newest one that is here.
+Response project_api(const Asked& asked);
 
 // 301 from an index without its slash.
 Response slash_behind_simple(const Asked& asked);

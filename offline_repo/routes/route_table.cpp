@@ -12,6 +12,7 @@
 #include "offline_repo/routes/modelscope_routes.hpp"
 #include "offline_repo/routes/oci_routes.hpp"
 #include "offline_repo/routes/path_pattern.hpp"
+#include "offline_repo/routes/people_routes.hpp"
 #include "offline_repo/routes/rpm_routes.hpp"
 
 namespace sealift::offline_repo {
@@ -62,10 +63,13 @@ constexpr Route kRoutes[] = {
     {"GET",  "/files/SHA256/WHEEL",                    Client,  RouteKind::Wheel,      wheel_file},
     {"GET",  "/files/SHA256/WHEEL.metadata",           Client,  RouteKind::Metadata,   wheel_metadata},
     // Files, apt, dnf, people
+    {"GET",  "/pypi/NAME/json",                        Client,  RouteKind::Index,      project_api},
+    {"GET",  "/pypi/NAME/VERSION/json",                Client,  RouteKind::Index,      project_api},
     {"GET",  "/entries[/NAME][/PATH]",                 Client,  RouteKind::Entry,      entry_answer},
     {"GET",  "/apt[/NAME][/PATH]",                     Client,  RouteKind::Apt,        apt_file},
     {"GET",  "/rpm[/NAME][/PATH]",                     Client,  RouteKind::Rpm,        rpm_file},
     {"GET",  "/",                                      Client,  RouteKind::Front,      front_page},
+    {"GET",  "/PATH",                                  Client,  RouteKind::Front,      page_of_name},
 };
 // clang-format on
 

@@ -66,7 +66,8 @@ Response respond(const Catalogue& catalogue, const Pages& pages, const Request& 
   std::optional<Response> response = answer_by(*route, asked, reads);
   if (!response) return read_only();
   if (is_of_registry(*route)) response->headers.emplace_back("Docker-Distribution-API-Version", "registry/2.0");
-  response->route = route->counted;
+  const bool nobody_knows = route->counted == RouteKind::Front && response->status == 404;
+  response->route = nobody_knows ? RouteKind::Other : route->counted;
   return *std::move(response);
 }
 

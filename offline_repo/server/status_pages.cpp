@@ -3,6 +3,7 @@
 #include "offline_repo/server/status_pages.hpp"
 
 #include "bundle/core/json.hpp"
+#include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/routes/route_table.hpp"
 
 namespace sealift::offline_repo {
@@ -55,8 +56,11 @@ void look(ServerState& state) {
 
 // Names and reasons are not for those who may not see the bundles.
 std::string health_text(const Access& access, const std::optional<std::string>& reason, bool names) {
-  if (!names) return reason ? "not good\n" : "good\n";
-  std::string text = reason.value_or("good") + "\n";
+  const std::vector<Gap> gaps = gaps_of(access.held());
+  const std::string served = gaps.empty() ? "good" : "good, with gaps";
+  if (!names) return (reason ? "not good" : served) + "\n";
+  std::string text = reason.value_or(served) + "\n";
+  for (const Gap& gap : gaps) text += "gap: " + gap.line() + "\n";
   for (const HeldBundle& one : access.held())
     if (one.state == HeldState::LeftOut) text += "left out: " + one.stem() + ": " + one.why + "\n";
   for (const std::string& line : access.left_out()) text += "left out: " + line + "\n";
@@ -77,8 +81,17 @@ std::string status_json(const Access& access, const std::optional<std::string>& 
   }
   bundle::Json left_out = bundle::Json::array();
   for (const std::string& line : access.left_out()) left_out.push_back(line);
+  bundle::Json gaps = bundle::Json::array();
+  for (const Gap& gap : gaps_of(access.held()))
+    gaps.push_back({{"channel", gap.stream.channel},
+                    {"name", gap.stream.name},
+                    {"what", gap.what},
+                    {"kept", gap.kept},
+                    {"next", gap.next},
+                    {"line", gap.line()}});
   const bundle::Json all = {{"healthy", !reason},
                             {"reason", reason.value_or("")},
+                            {"gaps", std::move(gaps)},
                             {"bundles", std::move(bundles)},
                             {"left_out", std::move(left_out)}};
   return all.dump(-1, ' ', true, bundle::Json::error_handler_t::replace) + "\n";

@@ -10,6 +10,8 @@ namespace sealift::offline_repo {
 
 namespace {
 
+constexpr char kTakenUp[] = "a server that watches this folder takes it up within --poll seconds, or at SIGHUP\n";
+
 struct FolderOptions {
   std::filesystem::path folder, bundle;
   std::string stem;
@@ -19,16 +21,40 @@ struct FolderOptions {
 
 int done(const FolderOptions& options, const std::string& what, const std::string& text) {
   bundle::print(options.json, {{"done", what}, {"bundle", text}}, what + ": " + text + "\n");
-  std::fprintf(stderr, "a server that watches this folder takes it up within --poll seconds, or at SIGHUP\n");
+  std::fprintf(stderr, "%s", kTakenUp);
   return 0;
 }
 
 int run_add(const FolderOptions& options) {
   return done(options, "linked", add_bundle(options.folder, options.bundle).string());
 }
+
+// What clients of the stream are served from now on, and the command that serves them something.
+std::string after_removal(const Removed& removed, const FolderOptions& options) {
+  const std::string stream = removed.stream.text(), folder = options.folder.string();
+  if (removed.stream.name.empty()) return "its seal cannot be read, so nobody knows which bundle this was";
+  if (!removed.was_current) return "what is current of " + stream + " stays so";
+  if (removed.left.empty())
+    return "no version of " + stream + " is left here: its names are 404 from now on. Next: sealift-repo add " +
+           folder + " BUNDLE";
+  std::string text = "a server that has served it makes no older version current by itself: the names of " + stream +
+                     " are 404 from now on; kept:";
+  for (const std::string& stem : removed.left) text += " " + stem;
+  return text + ". Next: sealift-repo switch " + folder + " " + removed.left.front();
+}
+
 int run_remove(const FolderOptions& options) {
-  remove_bundle(options.folder, options.stem);
-  return done(options, "no longer linked", options.stem);
+  const Removed removed = remove_bundle(options.folder, options.stem);
+  const std::string then = after_removal(removed, options);
+  bundle::print(options.json,
+                {{"done", "no longer linked"},
+                 {"bundle", options.stem},
+                 {"was_current", removed.was_current},
+                 {"kept", removed.left},
+                 {"then", then}},
+                "no longer linked: " + options.stem + "\n" + then + "\n");
+  std::fprintf(stderr, "%s", kTakenUp);
+  return 0;
 }
 int run_switch(const FolderOptions& options) {
   switch_bundle(options.folder, options.stem, options.newest);

@@ -21,6 +21,8 @@ std::string text_of(const bundle::Json& value, const char* key) {
 
 std::string table_of(const bundle::Json& status) {
   std::string out = status.at("healthy").get<bool>() ? "good\n" : "not good: " + text_of(status, "reason") + "\n";
+  if (status.contains("gaps"))  // an older server does not say
+    for (const bundle::Json& gap : status.at("gaps")) out += "gap: " + text_of(gap, "line") + "\n";
   for (const bundle::Json& one : status.at("bundles")) {
     out += text_of(one, "state") + "\t" + text_of(one, "channel") + "\t" + text_of(one, "bundle") + "\t" +
            text_of(one, "place");

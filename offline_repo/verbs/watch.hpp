@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "bundle/core/foreign_text.hpp"
+#include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/holdings/holdings.hpp"
 #include "offline_repo/holdings/scrub.hpp"
 #include "offline_repo/server/server.hpp"
@@ -44,6 +45,10 @@ inline void say_changes(const Held& before, const Held& after, bool all) {
   say_warnings(before, after);
   for (const std::string& line : changes(before, after))
     if (all || line.find(" is left out: ") != line.npos) log_line(line);
+  std::set<std::string> said;
+  for (const Gap& gap : gaps_of(before)) said.insert(gap.line());
+  for (const Gap& gap : gaps_of(after))
+    if (!said.contains(gap.line())) log_line("gap: " + gap.line());
 }
 
 // Looks at folders every few seconds, and when it is rung; has the scrub read what there is.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "offline_repo/catalogue/disagreements.hpp"
+#include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/requests/request_target.hpp"
 
 namespace sealift::offline_repo {
@@ -15,28 +16,35 @@ ViewMaker::ViewMaker(const ViewMaker* before) {
 
 Views ViewMaker::views_of(const Held& held) {
   Views views;
-  Set current;
-  std::map<std::string, Set> channels, stems;
+  Part current;
+  std::map<std::string, Part> channels, stems;
   for (const HeldBundle& one : held) {
     if (!one.contents) continue;
     const bundle::Manifest& manifest = one.contents->in->manifest();
-    stems[manifest.stem()].push_back(one.contents);
-    if (one.state != HeldState::Current) continue;
-    current.push_back(one.contents);
-    channels[manifest.channel].push_back(one.contents);
+    Part& alone = stems[manifest.stem()];
+    alone.bundles.push_back(one.contents);
+    if (one.state == HeldState::Current) {
+      for (Part* part : {&current, &channels[manifest.channel]}) part->bundles.push_back(one.contents);
+      continue;
+    }
+    const KeptVersion kept{.stem = manifest.stem(), .channel = manifest.channel, .why = one.why};
+    for (Part* part : {&current, &channels[manifest.channel], &alone}) part->around.kept.push_back(kept);
   }
+  for (const Gap& gap : gaps_of(held))
+    for (Part* part : {&current, &channels[gap.stream.channel]}) part->around.gaps.push_back(gap.line());
   views.merged = view_of(current);
-  for (const auto& [channel, bundles] : channels) views.channels.emplace(channel, view_of(bundles));
-  for (const auto& [stem, bundles] : stems) views.bundles.emplace(stem, view_of(bundles));
+  for (const auto& [channel, part] : channels) views.channels.emplace(channel, view_of(part));
+  for (const auto& [stem, part] : stems) views.bundles.emplace(stem, view_of(part));
   return views;
 }
 
-std::shared_ptr<const View> ViewMaker::view_of(const Set& bundles) {
-  std::shared_ptr<const View>& view = views_[bundles];
+std::shared_ptr<const View> ViewMaker::view_of(const Part& part) {
+  std::shared_ptr<const View>& view = views_[part];
   if (view) return view;
-  if (const auto old = before_.find(bundles); old != before_.end()) return view = old->second;
+  if (const auto old = before_.find(part); old != before_.end()) return view = old->second;
+  const std::vector<Contents>& bundles = part.bundles;
   const std::vector<Disagreement> out = disagreements_of(bundles);
-  Set agreed;
+  std::vector<Contents> agreed;
   std::vector<std::string> lines;
   auto next = out.begin();
   for (std::size_t i = 0; i < bundles.size(); ++i) {
@@ -49,6 +57,7 @@ std::shared_ptr<const View> ViewMaker::view_of(const Set& bundles) {
   }
   Catalogue catalogue = catalogue_of(agreed);
   catalogue.left_out.insert(catalogue.left_out.begin(), lines.begin(), lines.end());
+  catalogue.around = part.around;
   return view = std::make_shared<const View>(std::move(catalogue));
 }
 

@@ -43,11 +43,16 @@ class ViewMaker {
   void settle() { before_.clear(); }
 
  private:
-  using Set = std::vector<Contents>;
+  struct Part {
+    std::vector<Contents> bundles;
+    Surroundings around = {};
 
-  std::shared_ptr<const View> view_of(const Set& bundles);
+    auto operator<=>(const Part&) const = default;
+  };
 
-  std::map<Set, std::shared_ptr<const View>> views_, before_;
+  std::shared_ptr<const View> view_of(const Part& part);
+
+  std::map<Part, std::shared_ptr<const View>> views_, before_;
 };
 
 // A view, and what is asked for in it.

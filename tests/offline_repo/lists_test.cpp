@@ -75,13 +75,11 @@ TEST_CASE("a bundle's files are listed with their digests, and each comes in ran
   const std::string rows = noise(3000), wheel = make_wheel({});
   const Catalogue catalogue = catalogue_of({listed_contents(make_bundle(dir / "env", mixed_bundle(rows)))});
   const std::string path = "files/data/a b/rows.jsonl", target = "/entries/env/files/data/a%20b/rows.jsonl";
-  for (const std::string list : {"/entries/env", "/entries/env/"}) {
-    const Response response = get_listed(catalogue, list);
-    CHECK(response.status == 200);
-    CHECK(response.route == RouteKind::Entry);
-    CHECK(text_in(response) == sum_of(rows, path) + sum_of(wheel, "wheels/demo-1.0-py3-none-any.whl"));
-    CHECK(response.header("ETag") == "\"" + sha256(as_bytes(text_in(response))).hex() + "\"");
-  }
+  const Response sums = get_listed(catalogue, "/entries/env/SHA256SUMS");
+  CHECK(sums.status == 200);
+  CHECK(sums.route == RouteKind::Entry);
+  CHECK(text_in(sums) == sum_of(rows, path) + sum_of(wheel, "wheels/demo-1.0-py3-none-any.whl"));
+  CHECK(sums.header("ETag") == "\"" + sha256(as_bytes(text_in(sums))).hex() + "\"");
   const Response whole = get_listed(catalogue, target);
   CHECK(whole.status == 200);
   CHECK(whole.body_size() == rows.size());
@@ -109,8 +107,8 @@ TEST_CASE("a path of a bundle's files that climbs, is compressed, rotten or of a
   const Catalogue catalogue = catalogue_of({contents, other});
   CHECK(get_listed(catalogue, "/entries/other/files/x").status == 200);
   for (const std::string none :
-       {"/entries", "/entries/", "/entries/absent/", "/entries/env-1/", "/entries/env/files/x",
-        "/entries/env/programs/tool", "/entries/env/files", "/entries/env/files/data/a%20b/",
+       {"/entries/absent/", "/entries/env-1/", "/entries/env/files/x", "/entries//", "/entries/env//",
+        "/entries/env/files//", "/entries/env/programs/tool", "/entries/env/programs/", "/entries/env/SHA256SUMS/",
         "/entries/env//files/data/a%20b/rows.jsonl", "/entries/env/files/../files/data/a%20b/rows.jsonl",
         "/entries/env/./files/data/a%20b/rows.jsonl", "/entries/env/files%2Fdata%2Fa%20b%2Frows.jsonl/x",
         "/entries/env/../env-1.seal", "/entries/env/%2e%2e/%2e%2e/etc/passwd", "/entries/env//etc/passwd"}) {
@@ -122,7 +120,36 @@ TEST_CASE("a path of a bundle's files that climbs, is compressed, rotten or of a
   const Catalogue mended = catalogue_of({rotten});
   CHECK(get_listed(mended, "/entries/env/files/data/a%20b/rows.jsonl").status == 404);
   CHECK(get_listed(mended, "/entries/env/wheels/demo-1.0-py3-none-any.whl").status == 200);
-  CHECK(text_in(get_listed(mended, "/entries/env/")).find("rows") == std::string::npos);
+  CHECK(text_in(get_listed(mended, "/entries/env/SHA256SUMS")).find("rows") == std::string::npos);
+  CHECK(text_in(get_listed(mended, "/entries/env/")).find("files/") == std::string::npos);
+}
+
+TEST_CASE("the files of bundles are folders with relative links, each with its slash") {
+  const TempDir dir;
+  const Catalogue catalogue = catalogue_of({listed_contents(make_bundle(dir / "env", mixed_bundle("rows\n")))});
+  const auto links = [&](const std::string& target) {
+    const Response response = get_listed(catalogue, target);
+    CHECK(response.status == 200);
+    CHECK(response.header("Content-Type") == "text/html; charset=utf-8");
+    CHECK(response.header("Content-Security-Policy").starts_with("default-src 'none'"));
+    std::string all;
+    const std::string page = text_in(response);
+    for (std::size_t at = page.find("<main"); (at = page.find("href=\"", at)) != page.npos; ++at)
+      all += page.substr(at + 6, page.find('"', at + 6) - at - 6) + " ";
+    return all;
+  };
+  CHECK(links("/entries/") == "env/ ");
+  CHECK(links("/entries/env/") == "files/ wheels/ SHA256SUMS ");
+  CHECK(links("/entries/env/files/data/") == "a%20b/ ");
+  CHECK(links("/entries/env/files/data/a%20b/") == "rows.jsonl ");
+  for (const auto& [asked, place] : {std::pair{"/entries", "entries/"},
+                                     {"/entries/env", "env/"},
+                                     {"/entries/env/files", "files/"},
+                                     {"/entries/env/files/data/a%20b", "a%20b/"}}) {
+    CAPTURE(asked);
+    CHECK(get_listed(catalogue, asked).status == 301);
+    CHECK(get_listed(catalogue, asked).header("Location") == place);
+  }
 }
 
 TEST_CASE("of two bundles with one name the newer one's files are listed, and nothing of the older one") {
@@ -139,7 +166,7 @@ TEST_CASE("of two bundles with one name the newer one's files are listed, and no
   const Contents one = made(1, "2026-01-01T00:00:00Z", "one"), two = made(2, "2026-01-02T00:00:00Z", "two");
   for (const auto& bundles : {std::vector{one, two}, std::vector{two, one}}) {
     const Catalogue catalogue = catalogue_of(bundles);
-    CHECK(text_in(get_listed(catalogue, "/entries/env/")) == sum_of("two", "files/two"));
+    CHECK(text_in(get_listed(catalogue, "/entries/env/SHA256SUMS")) == sum_of("two", "files/two"));
     CHECK(get_listed(catalogue, "/entries/env/files/one").status == 404);
   }
 }
@@ -186,16 +213,23 @@ TEST_CASE("pip and uv install a closure from its list, with digests, and curl ta
       CHECK(ran.status == 0);
       CHECK(run({"env", "PYTHONPATH=" + site, "/usr/bin/python3", "-c", try_it}).output == "42\n");
     }
-  const std::string script =
-      "set -e; cd " + dir.path().string() + "; mkdir copy; cd copy; curl -sSf " + host +
-      "/b/env-1/entries/env/ > SUMS; cut -c67- SUMS | while read -r path; do mkdir -p \"$(dirname \"$path\")\"; "
-      "curl -sSf -o \"$path\" \"" +
-      host +
-      "/entries/env/$(printf %s \"$path\" | sed 's/ /%20/g')\"; done; "
-      "sha256sum --strict -c SUMS >&2; wc -l < SUMS";
+  const std::string script = "set -e; cd " + dir.path().string() + "; mkdir copy; cd copy; curl -sSf " + host +
+                             "/b/env-1/entries/env/SHA256SUMS > SUMS; cut -c67- SUMS | while read -r path; do mkdir -p "
+                             "\"$(dirname \"$path\")\"; "
+                             "curl -sSf -o \"$path\" \"" +
+                             host +
+                             "/entries/env/$(printf %s \"$path\" | sed 's/ /%20/g')\"; done; "
+                             "sha256sum --strict -c SUMS >&2; wc -l < SUMS";
   const Ran taken = run({"sh", "-c", script});
   INFO(taken.output << taken.errors);
   CHECK(taken.status == 0);
   CHECK(taken.output == "3\n");
   CHECK(read_file(dir / "copy/files/data/a b/rows.jsonl") == rows);
+  if (run({"wget", "--version"}).status != 0) return sealift::test::left_out("wget");
+  const Ran mirror = run({"wget", "-q", "-m", "-nH", "-P", dir / "mirror", host + "/entries/"});
+  INFO(mirror.errors);
+  CHECK(mirror.status == 0);
+  CHECK(read_file(dir / "mirror/entries/env/files/data/a b/rows.jsonl") == rows);
+  CHECK(run({"sh", "-c", "cd '" + (dir / "mirror/entries/env").string() + "' && sha256sum --strict -c SHA256SUMS"})
+            .status == 0);
 }

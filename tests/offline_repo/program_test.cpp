@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "bundle/core/json.hpp"
 #include "offline_repo/server/descriptors.hpp"
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/raw_client.hpp"
@@ -125,6 +126,38 @@ TEST_CASE("a bundle that is no good, and two that disagree about a file, take ou
   const std::string log = read_file(dir / "log");
   CHECK(log.find("absent in " + (dir / "absent").string() + " is left out: ") != std::string::npos);
   CHECK(log.find("/: changed-1 is left out: it has other bytes than demo-1") != std::string::npos);
+}
+
+TEST_CASE(
+    "a removed newest version is told by remove, health, metrics, status and page, and their line brings it back") {
+  WatchedSite site;
+  const MadeBundle first = site.make("env", 1, "prod", "1"), second = site.make("env", 2, "prod", "2");
+  for (const MadeBundle* made : {&first, &second}) site.verb({"add", site.folder, made->folder});
+  site.await_status("current\tprod\tenv-2\t");
+  const Ran older = run({SEALIFT_REPO_PROGRAM, "remove", "--json", site.folder, "env-2"});
+  CHECK(older.status == 0);
+  CHECK(parse_json(older.output, "remove")["was_current"] == true);
+  CHECK(parse_json(older.output, "remove")["kept"] == Json::array({"env-1"}));
+  const std::string line = "sealift-repo switch " + site.folder.string() + " env-1";
+  CHECK(parse_json(older.output, "remove")["then"].get<std::string>().ends_with("kept: env-1. Next: " + line));
+  site.child->send(SIGHUP);
+  site.await_status("gap: prod/env: no version is current: ");
+  CHECK(fetch(site.port, "/simple/env/").status == 404);
+  const RawResponse health = fetch(site.admin, "/healthz");
+  CHECK(health.status == 200);
+  CHECK(health.body.starts_with("good, with gaps\ngap: prod/env: no version is current: "));
+  CHECK(health.body.find("; kept: env-1; next: " + line + "\n") != std::string::npos);
+  const std::string metrics = fetch(site.admin, "/metrics").body, page = fetch(site.port, "/").body;
+  CHECK(metrics.find("\nsealift_gaps 1\n") != std::string::npos);
+  CHECK(metrics.find("sealift_gap{channel=\"prod\",name=\"env\",what=") != std::string::npos);
+  CHECK(page.find(line) != std::string::npos);
+  CHECK(page.find("<a href=\"b/env-1/\"><bdi>env-1</bdi></a>") != std::string::npos);
+  site.verb({"switch", site.folder, "env-1"});
+  site.await_status("current\tprod\tenv-1\t");
+  CHECK(fetch(site.admin, "/healthz").body == "good\n");
+  CHECK(site.lists("/simple/env/", first));
+  const Ran last = run({SEALIFT_REPO_PROGRAM, "remove", site.folder, "env-1"});
+  CHECK(last.output.find("no version of prod/env is left here") != std::string::npos);
 }
 
 TEST_CASE("bundles come, go and are switched under clients that download, by the program's own verbs") {

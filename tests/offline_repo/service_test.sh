@@ -41,7 +41,7 @@ if [ "${1:-}" != inside ]; then
   [ "$(in_it curl -s http://127.0.0.1:9090/healthz)" = good ] || fail "not healthy"
   [ "$(in_it curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/)" = 401 ] || fail "no token is wanted"
   name=$(in_it ls /srv/bundles)
-  file=$(in_it curl -s -u any:secret "http://127.0.0.1:8080/entries/${name%-*}/" | awk '{ print $2; exit }')
+  file=$(in_it curl -s -u any:secret "http://127.0.0.1:8080/entries/${name%-*}/SHA256SUMS" | awk '{ print $2; exit }')
   [ "$(ask "/entries/${name%-*}/$file")" = 200 ] || fail "no file"
   in_it grep -q "\"entry\":\"$file\".*\"user\":\"alice\"" $log || fail "no line in the audit log"
   first=$(show MainPID)

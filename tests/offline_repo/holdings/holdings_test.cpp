@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "offline_repo/catalogue/disagreements.hpp"
+#include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/holdings/scrub.hpp"
 #include "offline_repo/views/views.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
@@ -118,6 +119,68 @@ TEST_CASE("when the newest version goes, an older one is served only after an op
   const Held other = site.look();
   CHECK(states(other) == "env-4 kept; ");  // version 1 was asked for, and nothing else is guessed
   CHECK(find(other, "env-4").why.find("switched to version 1") != std::string::npos);
+}
+
+TEST_CASE("a stream without a current version is a gap that names what is kept and the command, whatever took it") {
+  FolderSite site;
+  const auto gaps = [&] { return gaps_of(site.look()); };
+  for (const std::uint64_t version : {1, 2, 3}) site.add("env", version);
+  site.add("lab", 1, {wheel_of("jupyter", "1")}, "dev");
+  CHECK(gaps().empty());
+  fs::rename(site.folder / "env-3", site.dir / "away");  // the newest is withdrawn
+  const std::vector<Gap> withdrawn = gaps();
+  REQUIRE(withdrawn.size() == 1);
+  CHECK(withdrawn[0].stream.text() == "prod/env");
+  CHECK(withdrawn[0].kept == std::vector<std::string>{"env-2", "env-1"});
+  CHECK(withdrawn[0].next == "sealift-repo switch " + site.folder.string() + " env-2");
+  switch_bundle(site.folder, "env-2", false);  // the command that it says
+  CHECK(gaps().empty());
+  fs::remove_all(site.folder / "env-2");  // a switch to what is gone
+  const std::vector<Gap> switched = gaps();
+  REQUIRE(switched.size() == 1);
+  CHECK(switched[0].what.find("switched to version 2, which is not here") != std::string::npos);
+  CHECK(switched[0].next == "sealift-repo switch --newest " + site.folder.string() + " env-1");
+  fs::rename(site.dir / "away", site.folder / "env-3");
+  switch_bundle(site.folder, "env-3", true);
+  CHECK(gaps().empty());
+  const fs::path seal = site.folder / "env-3" / "env-3.seal";
+  write_file(seal, read_file(seal) + "x");  // the newest is damaged
+  CHECK(gaps().size() == 1);
+}
+
+TEST_CASE("a revoked newest version is a gap, and its page says so to those who see the stream alone") {
+  FolderSite site;
+  site.add("env", 1);
+  const MadeBundle newest = site.add("env", 2);
+  site.add("lab", 1, {wheel_of("jupyter", "1")}, "dev");
+  site.look();
+  const Root next = next_root(site.root, [&](Root& root) {
+    root.revoked_bundles[verify(sealift::bundle::open(newest.folder), pinned(one_key_root(site.key)), kNow)
+                             .identity()] = {.date = "2026-02-01T00:00:00Z", .reason = "a wrong model"};
+  });
+  const MadeBundle bringer = site.add("zebra", 1, {wheel_of("zebra", "1")}, "dev");
+  reseal(bringer, {one_key_root(site.key), signed_root(next, {&site.key})}, {&site.key});
+  const Held held = site.look();
+  REQUIRE(gaps_of(held).size() == 1);
+  const Views views = views_of(held);
+  CHECK(views.merged->catalogue.around.gaps.size() == 1);
+  CHECK(views.channels.at("prod")->catalogue.around.gaps.size() == 1);
+  CHECK(views.channels.at("dev")->catalogue.around.gaps.empty());
+  CHECK(views.channels.at("prod")->catalogue.around.kept.front().stem == "env-1");
+}
+
+TEST_CASE("a delta without the version that it stands on is a gap, until a bundle carries its files") {
+  FolderSite site;
+  TinyItem absent = wheel_of("base", "b");
+  absent.absent = true;
+  site.add("env", 2, {absent, wheel_of("fresh", "f")});
+  const std::vector<Gap> gaps = gaps_of(site.look());
+  REQUIRE(gaps.size() == 1);
+  CHECK(gaps[0].what.find("env-2 is a delta, and no current bundle carries 1 of the files that it leaves out, such as "
+                          "wheels/base-1.0-py3-none-any.whl") == 0);
+  CHECK(gaps[0].kept.empty());
+  site.add("env", 1, {wheel_of("base", "b")});
+  CHECK(gaps_of(site.look()).empty());
 }
 
 TEST_CASE("a folder that is being copied is taken up once it has come to rest, and at once when asked to") {

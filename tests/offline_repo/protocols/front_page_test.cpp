@@ -57,9 +57,11 @@ TEST_CASE("the front page tells a bundle's version, size and signer, its images,
   Catalogue catalogue = make_catalogue(std::move(bundles));
   catalogue.left_out.push_back("other-1: <b>");
   const std::string page = page_of(catalogue);
-  CHECK(has(page, "<td><bdi>env</bdi></td><td><bdi>7</bdi></td><td><bdi>test</bdi></td>"));
+  CHECK(has(page, "<a href=\"b/env-7/\"><bdi>env-7</bdi></a></td><td><bdi>test</bdi></td>"));
+  CHECK(has(page, "sha256:" + catalogue.sources[0]->identity().hex()));
+  CHECK(has(page, "<a href=\"b/env-7/entries/env/\">"));
   CHECK(has(page, catalogue.sources[0]->signers()[0].hex().substr(0, 16)));
-  CHECK(has(page, "<bdi>org/app</bdi></td><td><bdi>1.0</bdi>"));
+  CHECK(has(page, "<a href=\"org/app\"><bdi>org/app</bdi></a></td><td><bdi>1.0</bdi>"));
   CHECK(has(page, "docker pull repo:8080/org/app:1.0"));
   CHECK(has(page, "{&quot;insecure-registries&quot;: [&quot;repo:8080&quot;]}\ndocker pull"));
   CHECK(has(page, "podman pull --tls-verify=false repo:8080/org/app:1.0"));
@@ -105,7 +107,7 @@ TEST_CASE("text of strangers stays text on the front page") {
   }
   CHECK(page_address(hostile, "", "/v2").url == "http://THIS-ADDRESS");
   CHECK(page_address("[::1]:80", "https", "/v2").url == "https://[::1]:80");
-  CHECK(front_page_policy().starts_with("default-src 'none'"));
+  CHECK(page_policy().starts_with("default-src 'none'"));
 }
 
 TEST_CASE("a package's licence is its expression, else its classifier, else what it says") {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a site does not serve although it lies there: a stream of which no version is current, so that clients are told
+// 404 for its names, and files that a current delta leaves out and nothing else carries.
+// A bundle that is no good is another matter (HeldBundle::why); a gap is what good bundles leave open.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "offline_repo/holdings/held_bundle.hpp"
+#include "sealift/bundle/trust/root.hpp"
+
+namespace sealift::offline_repo {
+
+struct Gap {
+  bundle::Stream stream;
+  std::string what;                    // without the stream's name
+  std::vector<std::string> kept = {};  // NAME-VERSION of each that could be made current, the highest version first
+  std::string next;                    // the command that mends it
+
+  // For people, on one line.
+  std::string line() const;
+};
+
+// In the order of the streams. Bundles that were named have no stream that could lack a version, only files.
+std::vector<Gap> gaps_of(const Held& held);
+
+}  // namespace sealift::offline_repo
