@@ -27,7 +27,7 @@ Gap without_current(const bundle::Stream& stream, const std::vector<const HeldBu
   const HeldBundle& newest = *all.front();
   const bool switched = newest.why.starts_with("switched to ");
   Gap gap{.stream = stream,
-          .what = "no version is current: " + newest.why,
+          .what = "no version is current: " + newest.why.substr(0, newest.why.find(';')),
           .next = "sealift-repo switch " + std::string(switched ? "--newest " : "") + folder_of(newest) + " " +
                   newest.stem()};
   for (const HeldBundle* one : all) gap.kept.push_back(one->stem());

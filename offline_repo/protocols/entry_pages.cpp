@@ -43,7 +43,7 @@ std::optional<std::string> folder_page(const std::string& bundle, const EntryLis
     const std::string rest = path.substr(prefix.size()), name = rest.substr(0, rest.find('/'));
     if (name.size() == rest.size())
       files += "<tr>" + link_cell(url_escaped(name), name) + cell(bundle::human_size(it->size)) +
-               cell(it->sha256.hex()) + "</tr>\n";
+               digest_cell(it->sha256.hex()) + "</tr>\n";
     else if (name != last)
       folders += "<tr>" + link_cell(url_escaped(name) + "/", name + "/") + cell("") + cell("") + "</tr>\n";
     last = name;

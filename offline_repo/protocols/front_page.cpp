@@ -116,7 +116,7 @@ void FrontPage::add_bundles(const Catalogue& catalogue) {
         {.words = lower_case(manifest.stem() + " " + manifest.channel),
          .html = "<tr>" + link_cell(address, manifest.stem()) + cell(manifest.channel) +
                  cell(bundle::human_size(manifest.payload.size)) + cell(manifest.created) + cell(signers) +
-                 cell("sha256:" + in->identity().hex()) +
+                 digest_cell("sha256:" + in->identity().hex()) +
                  link_cell(address + "entries/" + url_escaped(manifest.name) + "/", word_("files", "文件")) +
                  "</tr>\n"});
   }
@@ -165,7 +165,7 @@ void FrontPage::add_repositories(const Catalogue& catalogue) {
       const bool data = name.kind == bundle::RepositoryKind::Dataset;
       table.rows.push_back({.words = lower_case(name.id),
                             .html = "<tr>" + link_cell(repository_address(name), name.id) +
-                                    cell(data ? word_("data", "数据") : word_("model", "模型")) + cell(id) +
+                                    cell(data ? word_("data", "数据") : word_("model", "模型")) + digest_cell(id) +
                                     cell(std::to_string(commit.files.size())) + cell(bundle::human_size(size)) +
                                     "</tr>\n"});
     }
@@ -182,7 +182,7 @@ void FrontPage::add_images(const Catalogue& catalogue) {
       table.rows.push_back({.words = lower_case(name + ":" + tag),
                             .html = "<tr>" + link_cell(path_escaped(name), name) + cell(tag) +
                                     cell(bundle::human_size(images.manifests.at(named.digest).image_size)) +
-                                    cell("sha256:" + named.digest) + "</tr>\n"});
+                                    digest_cell("sha256:" + named.digest) + "</tr>\n"});
   tables_.push_back(std::move(table));
 }
 

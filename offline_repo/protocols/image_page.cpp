@@ -17,7 +17,7 @@ std::string image_page(const std::string& name, const ImageRepository& image, co
     const ServedManifest& manifest = image.manifests.at(named.digest);
     lines += "podman pull " + std::string(address.plain ? "--tls-verify=false " : "") +
              html_escaped(address.registry + "/" + name + ":" + tag) + "\n";
-    rows += "<tr>" + cell(tag) + cell(bundle::human_size(manifest.image_size)) + cell("sha256:" + named.digest) +
+    rows += "<tr>" + cell(tag) + cell(bundle::human_size(manifest.image_size)) + digest_cell("sha256:" + named.digest) +
             cell(manifest.media_type) + cell(manifest.file.in ? manifest.file.in->manifest().stem() : "") + "</tr>\n";
   }
   out += lines_of(lines);

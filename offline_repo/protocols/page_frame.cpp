@@ -14,12 +14,13 @@ using bundle::html_escaped;
 constexpr std::string_view kStyle =
     ":root{color-scheme:light dark;--line:#8888;--soft:#8882}"
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1rem}"
-    "table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}"
-    "td,th{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top;"
-    "overflow-wrap:anywhere}"
+    "table{border-collapse:collapse;display:block;overflow-x:auto;margin:.5rem 0 1.5rem}"
+    "td,th{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top}"
+    "td.digest{overflow-wrap:anywhere;min-width:12rem;font-family:monospace}"
     "pre{background:var(--soft);padding:.6rem;overflow-x:auto;border-radius:.3rem}"
     "pre.card{white-space:pre-wrap;overflow-wrap:anywhere}"
-    ".gap{border-left:.3rem solid #c60;padding:.3rem .8rem;background:var(--soft);overflow-wrap:anywhere}"
+    ".gap{border-left:.3rem solid #c60;padding:.3rem .8rem;margin-bottom:1rem;background:var(--soft);"
+    "overflow-wrap:anywhere}"
     "input,button{font:inherit;padding:.3rem .6rem}"
     ":focus-visible{outline:3px solid Highlight;outline-offset:2px}"
     ".skip{position:absolute;left:-999rem}.skip:focus{position:static}"
@@ -55,6 +56,10 @@ std::string header_row(const std::vector<std::string>& cells) {
 
 std::string cell(const std::string& text) {
   return "<td><bdi>" + html_escaped(text) + "</bdi></td>";
+}
+
+std::string digest_cell(const std::string& digest) {
+  return "<td class=\"digest\">" + html_escaped(digest) + "</td>";
 }
 
 std::string link_cell(const std::string& address, const std::string& text) {

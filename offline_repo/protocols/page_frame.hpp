@@ -31,6 +31,8 @@ std::string page_end();
 // does not reorder its neighbours.
 std::string header_row(const std::vector<std::string>& cells);
 std::string cell(const std::string& text);
+// A cell with a digest or a commit, which may be broken anywhere.
+std::string digest_cell(const std::string& digest);
 // A cell with a link; `address` is escaped already, for an address and for an attribute.
 std::string link_cell(const std::string& address, const std::string& text);
 std::string table_of(const std::string& head, const std::string& rows);

@@ -79,7 +79,7 @@ std::string file_table(const ServedRepository& repository, const HubCommit& comm
   std::string rows;
   for (const auto& [path, file] : commit.files)
     rows += "<tr>" + link_cell(html_escaped(root + "/" + file_address(repository.name, commit, path)), path) +
-            cell(bundle::human_size(file.size)) + cell(file.sha256.hex()) + "</tr>\n";
+            cell(bundle::human_size(file.size)) + digest_cell(file.sha256.hex()) + "</tr>\n";
   return "<h2>" + word("Files", "文件") + "</h2>\n" +
          table_of(header_row({word("Path", "路径"), word("Size", "大小"), "SHA-256"}), rows);
 }
