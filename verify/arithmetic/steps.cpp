@@ -138,7 +138,7 @@ class Steps {
   void run(Trace& trace) {
     const auto positions = at::arange(job_.time, at::TensorOptions().device(device_).dtype(at::kLong)).unsqueeze(0);
     around_ = {.rope = rope_.tables(positions),
-               .visibility = std::make_shared<const trainer::Visibility>(at::Tensor(), job_.time),
+               .visibility = std::make_shared<const trainer::Visibility>(at::Tensor(), job_.time, trainer::RowShape{}),
                .counted = {}};
     for (std::int64_t step = 0; step < job_.steps; ++step) {
       trace.begin(dtype_, step);
