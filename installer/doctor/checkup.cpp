@@ -118,7 +118,9 @@ void PrefixCheckup::check_generation(const Status::Generation& generation) {
     note("generation " + std::to_string(record.number) +
          ": the bytecode that apply made (__pycache__) was not compared: nobody signed it");
   try {
-    comparer_.compare({generation_tree(prefix_, record, records_)});
+    const ExpectedTree tree = generation_tree(prefix_, record, records_);
+    comparer_.compare({tree});
+    for (CopiedFile& copy : copied_files(tree)) checkup_.copies.push_back(std::move(copy));
   } catch (const bundle::Error& error) {
     find(Kind::Changed, record_path, "a record that makes one environment", error.facts().what);
   }

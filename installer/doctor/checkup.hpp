@@ -7,6 +7,7 @@
 #include <set>
 
 #include "installer/doctor/compare_tree.hpp"
+#include "installer/doctor/relink.hpp"
 #include "installer/trial/loaded_libraries.hpp"
 #include "installer/upkeep/status.hpp"
 #include "sealift/bundle/host/progress.hpp"
@@ -21,8 +22,10 @@ struct Checkup {
   std::uint64_t bytes = 0;                   // hashed
   std::optional<LoadedLibraries> libraries;  // of the current generation, unless a note says why not
   std::vector<std::string> notes;
-  std::vector<Deviation> repaired;  // findings that a repair has put right
-  std::uint64_t signed_items = 0;   // whose records were compared with the bundle's
+  std::vector<Deviation> repaired;   // findings that a repair has put right
+  std::vector<CopiedFile> copies;    // of the store's files in generations
+  std::optional<Relinked> relinked;  // where that was asked for
+  std::uint64_t signed_items = 0;    // whose records were compared with the bundle's
 };
 
 class PrefixCheckup {

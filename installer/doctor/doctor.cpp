@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "installer/doctor/repair.hpp"
@@ -83,14 +84,8 @@ Checkup check_without_lock(const DoctorOptions& options, bundle::Progress& progr
   return checkup;
 }
 
-}  // namespace
-
-Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progress) {
-  const Status status = status_of(options.prefix);
-  if (options.repair.empty()) return check_without_lock(options, progress);
-  check_owner(options.prefix);
-  const PrefixLock lock(options.prefix, disk, "doctor");
-  sweep(options.prefix, disk);
+// Checks and repairs until nothing more can be put right.
+Checkup repair_rounds(const DoctorOptions& options, const Status& status, Disk& disk, bundle::Progress& progress) {
   const bundle::VerifiedBundle bundle = open_for_repair(options, status);
   const ItemRecords signed_by = signed_records(bundle, options.threads, progress);
   forget_stamps(signed_by, options.prefix, disk);
@@ -116,6 +111,36 @@ Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progr
     for (Deviation& finding : checkup.findings)
       if (can_be_put_right(finding)) repaired.push_back(std::move(finding));
   }
+}
+
+// Of the copies those that were found right, in the generation and in the store.
+void leave_out_wrong(Checkup& checkup, const Prefix& prefix) {
+  std::set<fs::path> wrong;
+  for (const Deviation& finding : checkup.findings)
+    for (const std::string& path : finding.paths) wrong.insert(prefix.folder() / path);
+  const auto is_wrong = [&](fs::path path) {
+    for (; path != prefix.folder() && path.has_relative_path(); path = path.parent_path())
+      if (wrong.contains(path)) return true;
+    return false;
+  };
+  std::erase_if(checkup.copies, [&](const CopiedFile& copy) { return is_wrong(copy.path) || is_wrong(copy.source); });
+}
+
+}  // namespace
+
+Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progress) {
+  const Status status = status_of(options.prefix);
+  if (options.repair.empty() && !options.relink) return check_without_lock(options, progress);
+  check_owner(options.prefix);
+  const PrefixLock lock(options.prefix, disk, "doctor");
+  sweep(options.prefix, disk);
+  Checkup checkup = options.repair.empty() ? PrefixCheckup(options.prefix, options.threads, {}, progress).run()
+                                           : repair_rounds(options, status, disk, progress);
+  if (options.relink) {
+    leave_out_wrong(checkup, options.prefix);
+    checkup.relinked = relink(checkup.copies, options.prefix, disk);
+  }
+  return checkup;
 }
 
 std::optional<ErrorCode> verdict(const Checkup& checkup) {

@@ -15,12 +15,13 @@ namespace sealift::installer {
 struct DoctorOptions {
   Prefix prefix;
   std::filesystem::path repair;  // the bundle to repair from; empty: only check
+  bool relink = false;           // files of generations that were copied become the store's again
   bundle::Time now = bundle::system_time();
   unsigned threads = 1;
 };
 
-// Throws Missing when there is no prefix, and the refusal when the bundle cannot be verified. Without `repair` nothing
-// is written and no prefix lock is taken.
+// Throws Missing when there is no prefix, and the refusal when the bundle cannot be verified. Without `repair` and
+// `relink` nothing is written and no prefix lock is taken.
 Checkup doctor(const DoctorOptions& options, Disk& disk, bundle::Progress& progress);
 
 // The exit code: that of the worst finding; none when there is no finding.

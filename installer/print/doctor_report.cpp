@@ -45,6 +45,27 @@ std::string text_of(const std::vector<Deviation>& findings) {
   return text;
 }
 
+std::uint64_t copied_bytes(const Checkup& checkup) {
+  std::uint64_t bytes = 0;
+  for (const CopiedFile& copy : checkup.copies) bytes += copy.size;
+  return bytes;
+}
+
+std::string text_of_copies(const Checkup& checkup, const DoctorOptions& options) {
+  const std::string many =
+      std::to_string(checkup.copies.size()) + " files, " + bundle::human_size(copied_bytes(checkup));
+  if (checkup.relinked && checkup.relinked->without_links)
+    return "  copies      " + many + ": this file system has no hard links, so generations take their own space\n";
+  if (checkup.relinked)
+    return "  linked      " + std::to_string(checkup.relinked->files) + " files of generations to the store's again, " +
+           bundle::human_size(checkup.relinked->bytes) + " saved\n";
+  if (checkup.copies.empty()) return {};
+  return "  copies      " + many +
+         " of generations take space of their own: the prefix was copied without its hard links (cp -r; rsync without "
+         "-H), or the file system has none\n              next: sealift-install doctor --relink --prefix " +
+         options.prefix.folder().string() + "\n";
+}
+
 }  // namespace
 
 bundle::Json json_of(const Checkup& checkup, const DoctorOptions& options) {
@@ -58,6 +79,9 @@ bundle::Json json_of(const Checkup& checkup, const DoctorOptions& options) {
                        {"findings", json_of(checkup.findings)},
                        {"repaired", json_of(checkup.repaired)},
                        {"notes", checkup.notes},
+                       {"copied_files", checkup.copies.size()},
+                       {"copied_bytes", copied_bytes(checkup)},
+                       {"relinked_files", checkup.relinked ? checkup.relinked->files : 0},
                        {"libraries", bundle::Json()}};
   if (checkup.libraries)
     json["libraries"] = {{"inside", checkup.libraries->inside},
@@ -81,6 +105,7 @@ std::string text_of(const Checkup& checkup, const DoctorOptions& options) {
     text += "  libraries   " + std::to_string(checkup.libraries->inside.size()) + " of the generation, " +
             std::to_string(checkup.libraries->allowed.size()) + " of the host's C library and driver, " +
             std::to_string(checkup.libraries->outside.size()) + " from elsewhere\n";
+  text += text_of_copies(checkup, options);
   for (const std::string& note : checkup.notes) text += "  note        " + note + "\n";
   return text;
 }

@@ -16,6 +16,7 @@ namespace {
 struct DoctorArguments {
   std::filesystem::path prefix;
   std::filesystem::path repair;
+  bool relink = false;
   unsigned threads = default_threads();
   bool json = false;
 };
@@ -23,8 +24,10 @@ struct DoctorArguments {
 int run(const DoctorArguments& arguments) {
   bundle::Progress progress;
   Disk disk;
-  const DoctorOptions options{
-      .prefix = Prefix(arguments.prefix), .repair = arguments.repair, .threads = arguments.threads};
+  const DoctorOptions options{.prefix = Prefix(arguments.prefix),
+                              .repair = arguments.repair,
+                              .relink = arguments.relink,
+                              .threads = arguments.threads};
   Checkup checkup = doctor(options, disk, progress);
   for (std::string& note : machine_notes(options.prefix, probe())) checkup.notes.push_back(std::move(note));
   bundle::print(arguments.json, json_of(checkup, options), text_of(checkup, options));
@@ -39,6 +42,8 @@ void add_doctor(bundle::Program& program) {
   const auto arguments = std::make_shared<DoctorArguments>();
   verb.json(arguments->json);
   verb.option("--repair", arguments->repair, "a bundle: repair what is wrong from its verified bytes");
+  verb.flag("--relink", arguments->relink,
+            "after a copy that lost the prefix's hard links: make each copied file one with the store's again");
   add_threads(verb, arguments->threads);
   add_prefix(verb, arguments->prefix);
   verb.action([arguments] { return run(*arguments); });

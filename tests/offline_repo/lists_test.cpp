@@ -233,3 +233,15 @@ TEST_CASE("pip and uv install a closure from its list, with digests, and curl ta
   CHECK(run({"sh", "-c", "cd '" + (dir / "mirror/entries/env").string() + "' && sha256sum --strict -c SHA256SUMS"})
             .status == 0);
 }
+
+TEST_CASE("slow: devpi mirrors the index, and pip installs from devpi" *
+          doctest::skip(std::getenv("SEALIFT_TEST_SLOW") == nullptr)) {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(
+      dir / "env", {.name = "env", .items = {wheel_item({.files = {{"demo/__init__.py", "ANSWER = 42\n"}}})}});
+  ServerProcess child(serve({made.folder, "--fingerprint", made.fingerprint()}), dir / "log");
+  const std::string index = "http://127.0.0.1:" + std::to_string(port_of(child.line())) + "/simple/";
+  const Ran ran = run({SEALIFT_MIRRORS_TEST, index, "demo", dir.path()});
+  INFO(ran.output << ran.errors);
+  CHECK(ran.output == "good\n");
+}

@@ -90,6 +90,11 @@ std::map<std::string, std::string> contents(const fs::path& root, bool with_link
   return found;
 }
 
+// As `cp -r` does it.
+void copy_without_links(const fs::path& from, const fs::path& to) {
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+}
+
 const Deviation* finding_of(const Checkup& checkup, const std::string& path) {
   for (const Deviation& finding : checkup.findings)
     if (finding.paths.front().find(path) != std::string::npos) return &finding;
@@ -335,6 +340,62 @@ TEST_CASE("without hard links, copies are hashed one by one and put right one by
   CHECK(found.findings[0].paths == std::vector<std::string>{"generations/0001/" + kModule});
   CHECK(doctor({.prefix = site.prefix(), .repair = made.folder, .now = kNow}, disk, silent).findings.empty());
   CHECK(contents(site.prefix().folder()) == before);
+}
+
+TEST_CASE("a prefix that was copied without its hard links is told, and becomes as small as it was") {
+  const Installed site;
+  const auto before = contents(site.root());
+  const fs::path copy = site.dir / "copy";
+  copy_without_links(site.root(), copy);
+  Disk disk;
+  bundle::Progress silent(nullptr);
+  const auto look = [&](bool relink, Disk& on) {
+    return doctor({.prefix = Prefix(copy), .relink = relink, .now = kNow}, on, silent);
+  };
+  const Checkup found = look(false, disk);
+  CHECK(found.findings.empty());
+  CHECK(found.copies.size() > 8);
+  CHECK_FALSE(found.relinked.has_value());
+  LinklessDisk linkless;
+  CHECK(look(true, linkless).relinked->without_links);
+  overwrite(copy / "generations/0001" / kModule, "ANSWER = 43\n");  // what is wrong does not become right by this
+  const Checkup linked = look(true, disk);
+  CHECK(linked.findings.size() == 1);
+  CHECK(linked.relinked->files == found.copies.size() - 1);
+  CHECK(read_file(copy / "generations/0001" / kModule) == "ANSWER = 43\n");
+  doctor({.prefix = Prefix(copy), .repair = site.second.folder, .relink = true, .now = kNow}, disk, silent);
+  CHECK(contents(copy) == before);
+  const Checkup last = look(true, disk);
+  CHECK(last.copies.empty());
+  CHECK(last.relinked->files == 0);
+}
+
+TEST_CASE("stopped at any change, --relink leaves a healthy prefix and less to do") {
+  const Installed site;
+  const auto before = contents(site.root());
+  bundle::Progress silent(nullptr);
+  int stops = 0;
+  for (int k = 0; k < 400; ++k) {
+    const fs::path copy = site.dir / ("copy" + std::to_string(k));
+    copy_without_links(site.root(), copy);
+    StoppingDisk disk(k);
+    bool stopped = false;
+    try {
+      doctor({.prefix = Prefix(copy), .relink = true, .now = kNow}, disk, silent);
+    } catch (const StoppingDisk::Stop&) {
+      stopped = true;
+      ++stops;
+    }
+    Disk good;
+    const Checkup after = doctor({.prefix = Prefix(copy), .relink = true, .now = kNow}, good, silent);
+    CHECK(after.findings.empty());
+    CHECK(contents(copy) == before);
+    CHECK(!fs::exists(Prefix(copy).staging()));
+    fs::remove_all(copy);
+    if (!stopped) break;
+  }
+  CHECK(stops > 10);
+  CHECK(stops < 400);
 }
 
 TEST_CASE("folders that others may write into are found") {
