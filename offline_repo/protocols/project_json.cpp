@@ -9,6 +9,7 @@
 #include "bundle/core/json.hpp"
 #include "offline_repo/protocols/index_pages.hpp"
 #include "offline_repo/protocols/metadata_headers.hpp"
+#include "sealift/bundle/core/time.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
 namespace sealift::offline_repo {
@@ -86,6 +87,15 @@ std::string newest_version(const Project& project) {
   return newest;
 }
 
+std::uint64_t serial_of(const Project& project) {
+  std::uint64_t serial = 1;
+  for (const auto& [file_name, wheel] : project.wheels)
+    if (const std::optional<bundle::Time> made = bundle::parse_time(wheel.uploaded); made)
+      serial = std::max<std::uint64_t>(
+          serial, static_cast<std::uint64_t>(std::max<std::int64_t>(1, made->time_since_epoch().count())));
+  return serial;
+}
+
 std::string project_api_json(const Project& project, const std::string& version, const std::string& url) {
   Json releases = Json::object(), urls = Json::array(), info;
   for (const auto& [file_name, wheel] : project.wheels) {
@@ -97,7 +107,7 @@ std::string project_api_json(const Project& project, const std::string& version,
     releases[wheel.version].push_back(std::move(file));
   }
   const Json all = {{"info", std::move(info)},
-                    {"last_serial", 0},
+                    {"last_serial", serial_of(project)},
                     {"releases", std::move(releases)},
                     {"urls", std::move(urls)},
                     {"vulnerabilities", Json::array()}};

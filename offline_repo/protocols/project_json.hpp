@@ -15,6 +15,10 @@ namespace sealift::offline_repo {
 // wheels.
 std::string newest_version(const Project& project);
 
+// A number that grows when newer bundles bring files of the project, and is never 0: seconds since 1970. Mirrors
+// (bandersnatch, and Pulp by it) give up without one.
+std::uint64_t serial_of(const Project& project);
+
 // `version` must be one of the project's. `url`: the view's address, which is in the links of this format.
 std::string project_api_json(const Project& project, const std::string& version, const std::string& url);
 

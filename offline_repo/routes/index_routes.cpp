@@ -82,6 +82,7 @@ Response project_api(const Asked& asked) {
   Response response =
       document_answer(asked.request, project_api_json(*project, version, reader_address(asked.request).url), kJsonType);
   response.headers.emplace_back("Vary", "X-Forwarded-Proto");
+  response.headers.emplace_back("X-PyPI-Last-Serial", std::to_string(serial_of(*project)));
   return response;
 }
 

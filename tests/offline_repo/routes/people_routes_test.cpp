@@ -133,6 +133,7 @@ TEST_CASE("the older JSON API tells a project's newest version, its files with d
   const Response response = get(catalogue, "/pypi/Demo_Kit/json");
   CHECK(response.status == 200);
   CHECK(response.header("Content-Type") == "application/json");
+  CHECK(response.header("X-PyPI-Last-Serial") == "1767323045");
   const bundle::Json json = bundle::parse_json(text_of(response), "pypi");
   CHECK(json["info"]["name"] == "demo-kit");
   CHECK(json["info"]["version"] == "1.1");
