@@ -67,4 +67,51 @@ std::string text_of(const bundle::TrustState& state) {
   return text + "time floor  " + bundle::write_time(state.time_floor) + "\n";
 }
 
+namespace {
+
+std::string_view name_of(RootVerdict::Kind kind) {
+  switch (kind) {
+    case RootVerdict::Kind::Prefix:
+      return "prefix";
+    case RootVerdict::Kind::Generation:
+      return "generation";
+    case RootVerdict::Kind::Bundle:
+      break;
+  }
+  return "bundle";
+}
+
+}  // namespace
+
+bundle::Json json_of(const std::vector<RootVerdict>& verdicts, const bundle::TrustState& next, bool changes) {
+  bundle::Json list = bundle::Json::array();
+  for (const RootVerdict& verdict : verdicts)
+    list.push_back({{"kind", name_of(verdict.kind)},
+                    {"place", bundle::SafePath::printable(verdict.place)},
+                    {"name", verdict.name},
+                    {"refused", !verdict.refusal.empty()},
+                    {"refusal", bundle::SafePath::printable(verdict.refusal)}});
+  bundle::Json json = json_of(next);
+  json["dry_run"] = true;
+  json["would_change"] = changes;
+  json["judged"] = std::move(list);
+  return json;
+}
+
+std::string text_of(const std::vector<RootVerdict>& verdicts) {
+  std::string refused, accepted;
+  for (const RootVerdict& verdict : verdicts) {
+    const std::string line = "  " + std::string(name_of(verdict.kind)) + "  " +
+                             bundle::SafePath::printable(verdict.place) +
+                             (verdict.name.empty() ? "" : "  " + verdict.name);
+    if (verdict.refusal.empty())
+      accepted += line + "\n";
+    else
+      refused += line + "\n      " + bundle::SafePath::printable(verdict.refusal) + "\n";
+  }
+  return (refused.empty() ? std::string("nothing of this would be refused\n")
+                          : "would be refused from then on (what is installed stays, and runs):\n" + refused) +
+         (accepted.empty() ? "" : "stays accepted:\n" + accepted) + "nothing was changed\n";
+}
+
 }  // namespace sealift::installer

@@ -5,11 +5,16 @@
 
 #include "bundle/core/json.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/upkeep/root_trial.hpp"
 
 namespace sealift::installer {
 
 bundle::Json json_of(const bundle::TrustState& state);
 bundle::Json json_of(const TrustChange& change);
 std::string text_of(const bundle::TrustState& state);
+
+// Of a run that changes nothing: `next` is the state that it would have led to.
+bundle::Json json_of(const std::vector<RootVerdict>& verdicts, const bundle::TrustState& next, bool changes);
+std::string text_of(const std::vector<RootVerdict>& verdicts);
 
 }  // namespace sealift::installer

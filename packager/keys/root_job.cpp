@@ -85,6 +85,22 @@ bundle::Root start_from(const fs::path& previous) {
   return root;
 }
 
+// A role cannot have a key that this root, or one before it, revoked.
+void refuse_revoked_keys(const TomlTable& table, const bundle::Root& root, const RootJobOptions& options) {
+  const bundle::Root before = start_from(options.previous);
+  for (const auto& [name, role] : root.roles)
+    for (const Digest& id : role.keys)
+      if (root.revoked_keys.contains(id)) {
+        const bool earlier = before.revoked_keys.contains(id);
+        table.refuse(name,
+                     earlier ? "this role names a key that was revoked by root " + std::to_string(before.version - 1) +
+                                   " or one before it; a revoked key never comes back"
+                             : "this role names a key that [[revoked_key]] below revokes",
+                     "keys that are not revoked", bundle::fingerprint_text(id) + ": " + root.revoked_keys.at(id).reason,
+                     "take that key out of [" + name + "], and put its owner's new key there (sealift-pack keygen)");
+      }
+}
+
 bundle::Root read_root_job(const RootJobOptions& options) {
   const TomlValue document = read_toml(options.job, ErrorCode::Usage);
   TomlTable table(document, options.job, ErrorCode::Usage);
@@ -114,6 +130,7 @@ bundle::Root read_root_job(const RootJobOptions& options) {
     root.floors[{.channel = item.string("channel"), .name = item.string("name")}] = item.integer("version");
     item.done();
   }
+  refuse_revoked_keys(table, root, options);
   table.done();
   return root;
 }

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# SECURITY.md's ceremony, release and drill, run as they are printed there, on two tiny bundles. A line that ends with
+# SECURITY.md's ceremony, release and drill, and keys.md's rotation, run as they are printed there, on tiny bundles. A line that ends with
 # "# refused: exit N" must end so; every other line must succeed.
-#   security_drill_test.sh SECURITY.md BIN
+#   security_drill_test.sh SECURITY.md KEYS.md BIN
 set -euo pipefail
-page=$(realpath "$1")
-PATH=$(realpath "$2"):$PATH
+page=$(realpath "$1") keys_page=$(realpath "$2")
+PATH=$(realpath "$3"):$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -75,6 +75,9 @@ grep -q 'error\[signature\]: 1 of 2 release signatures' output
 grep -q 'error\[revoked\]: this bundle was withdrawn: signed by a key that was stolen' output
 grep -q 'error\[revoked\]: this key may not sign bundles' output
 grep -q '^release 2 of 2, site 1 of 1$' output
+grep -A2 '  generation .*env-1 (generation 1)' output | grep -q 'this bundle was withdrawn'
+grep -A1 '  bundle  out/env-1' output | grep -q 'withdrawn'
+grep -A9 '^stays accepted' output | grep -q '  bundle  out/env-2'
 [ "$(readlink prefix/current)" = generations/0002 ]
 sealift-install trust show --prefix prefix | grep -q '^revoked key .*laptop stolen'
 
@@ -84,4 +87,19 @@ sealift-pack create env-2.lock.toml --root keys/root.1.json --key keys/builder.k
 sealift-pack sign thief/env-2 --fingerprint "$fingerprint" --key keys/reviewer.key --key keys/desk.key > /dev/null
 refused 16 sealift-install verify thief/env-2 --prefix prefix
 grep -q 'laptop stolen' refused.log
-echo "the ceremony, the release and the drill of SECURITY.md do what the page says"
+
+# docs/keys.md's rotation by one person, as it is printed there.
+mkdir solo && cd solo && cp -r ../cache ../env-1.lock.toml ../hello-1 . && export SEALIFT_CACHE=$PWD/cache
+sealift-pack keygen keys > /dev/null
+sealift-pack create env-1.lock.toml --root keys/root.1.json --key keys/release.key -o out > /dev/null 2>&1
+sealift-install apply out/env-1 --prefix prefix --fingerprint "$(cat keys/root.fingerprint)" > /dev/null 2>&1
+sed -n '/^sealift-pack keygen keys --name second/,/^```/p' "$keys_page" | grep -v '^```' | sed 's#/opt/env#prefix#' > rotate.sh
+[ "$(wc -l < rotate.sh)" -gt 15 ]
+set -x
+. ./rotate.sh > output 2>&1 || { cat output; exit 1; }
+set +x
+sealift-install verify out/env-1 --prefix prefix > /dev/null
+sealift-install trust show --prefix prefix | grep -q '^revoked key .*laptop stolen'
+refused 16 sealift-pack sign out/env-1 --fingerprint "$(cat keys/root.fingerprint)" --root keys/root.1.json \
+  --root keys/root.2.json --key keys/release.key
+echo "the ceremony, the release and the drill of SECURITY.md, and the rotation of keys.md do what the pages say"

@@ -3,6 +3,7 @@
 // nothing.
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/prefix/trust_store.hpp"
+#include "installer/upkeep/root_trial.hpp"
 #include "installer/upkeep/switch.hpp"
 #include "tests/installer/site.hpp"
 
@@ -207,4 +208,49 @@ TEST_CASE("trust commands respect the prefix's lock") {
   Roots roots(site);
   const PrefixLock lock(site.prefix(), disk, "apply");
   CHECK_REFUSED(pin_root(site.prefix(), disk, {roots.files[0]}, roots.chain[0].digest()), Conflict, "somebody else");
+}
+
+TEST_CASE("a dry run of trust update says what the root would refuse, and changes nothing") {
+  const Site site;
+  Disk disk;
+  Roots roots(site);
+  const MadeBundle one = site.make(version(1)), two = site.make(version(2), "v2");
+  site.apply(one);
+  site.apply(two);
+  fs::create_directories(site.dir / "served");
+  for (const MadeBundle* made : {&one, &two})
+    fs::create_directory_symlink(made->folder, site.dir / "served" / made->folder.filename());
+  const auto refused = [&](const std::function<void(bundle::Root&)>& change) {
+    Roots other(site);
+    other.next(site, change);
+    const std::vector<bundle::Envelope> chain = load_roots({other.files.back()});
+    const bundle::TrustState before = state_of(site), next = follow_roots(before, chain, "");
+    std::string text;
+    for (const RootVerdict& verdict :
+         try_root(next, chain, {site.prefix().folder(), two.folder, site.dir / "served"}, kNow)) {
+      if (!verdict.refusal.empty()) text += verdict.name + ": " + verdict.refusal + "\n";
+    }
+    CHECK(state_of(site) == before);
+    fs::remove(other.files.back());
+    return text;
+  };
+  CHECK(refused([](bundle::Root&) {}).empty());
+  const bundle::Digest identity = bundle::open(one.folder).seal.manifest.digest();
+  const std::string withdrawn = refused([&](bundle::Root& root) {
+    root.revoked_bundles[identity] = {.date = "2026-02-01T00:00:00Z", .reason = "a wrong model"};
+  });
+  CHECK(withdrawn.find("(generation 1): this bundle was withdrawn: a wrong model\n") != std::string::npos);
+  CHECK(withdrawn.find("(generation 2)") == std::string::npos);
+  CHECK(std::count(withdrawn.begin(), withdrawn.end(), '\n') == 2);  // the generation and the bundle that is served
+  const std::string floor = refused(
+      [&](bundle::Root& root) { root.floors[{.channel = one.manifest.channel, .name = one.manifest.name}] = 2; });
+  CHECK(floor.find("(generation 1): the root refuses versions below 2") != std::string::npos);
+  const bundle::PrivateKey fresh = bundle::PrivateKey::generate();
+  const std::string key = refused([&](bundle::Root& root) {
+    root.roles.erase("release");
+    add_key(root, "release", fresh.public_key());
+  });
+  CHECK(key.find("(generation 1): 0 of 1 signatures of the role release are left") != std::string::npos);
+  CHECK(std::count(key.begin(), key.end(), '\n') == 5);  // two generations, one bundle, two in the folder
+  CHECK_REFUSED(try_root(state_of(site), {}, {site.dir / "nothing"}, kNow), Missing, "a folder of bundles");
 }

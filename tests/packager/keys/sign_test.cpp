@@ -112,6 +112,24 @@ TEST_CASE("the next root keeps what the one before revoked, and its floors") {
   CHECK(read_roots({one, two.file, three.file}).size() == 3);
 }
 
+TEST_CASE("a role that names a revoked key is refused in the words of the job, now and in each later root") {
+  Ceremony ceremony;
+  const fs::path one = ceremony.root(), job = ceremony.dir / "root.toml";
+  const std::string revoked = "[[revoked_key]]\nkey = \"alice.pub\"\nreason = \"laptop stolen\"\n";
+  write_file(job, Ceremony::toml() + revoked);
+  CHECK_REFUSED(create_root({.job = job, .previous = one}), Usage, "[[revoked_key]] below revokes");
+  CHECK_REFUSED(create_root({.job = job, .previous = one}), Usage, "put its owner's new key there");
+  CHECK_FALSE(fs::exists(ceremony.dir / "root.2.json"));
+  std::string without = Ceremony::toml();
+  for (const char* list : {"[\"alice.pub\", \"bob.pub\", \"carol.pub\"]", "[\"alice.pub\", \"bob.pub\"]"})
+    without.replace(without.find(list), std::string(list).size(), "[\"carol.pub\", \"bob.pub\"]");
+  write_file(job, without + revoked);
+  const fs::path two = create_root({.job = job, .previous = one}).file;
+  ceremony.sign_next(two, {"carol", "bob"}, {one});
+  write_file(job, Ceremony::toml());
+  CHECK_REFUSED(create_root({.job = job, .previous = two}), Usage, "was revoked by root 2 or one before it");
+}
+
 TEST_CASE("a root job that makes no sense is refused with file, line and key") {
   Ceremony ceremony;
   const auto refused = [&](const std::string& toml) {
