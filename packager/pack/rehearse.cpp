@@ -11,6 +11,7 @@
 #include "bundle/host/waiver.hpp"
 #include "packager/host/own_program.hpp"
 #include "packager/host/sandbox.hpp"
+#include "packager/pack/delta_bases.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
@@ -133,6 +134,21 @@ void require_own_area(const fs::path& beside) {
   }
 }
 
+[[noreturn]] void refuse_delta_alone(const RehearseOptions& options, const bundle::Manifest& delta,
+                                     const fs::path& folder) {
+  std::string command =
+      "sealift-pack rehearse " + folder.string() + " --fingerprint sha256:" + options.fingerprint.hex();
+  const std::vector<fs::path> bases = delta_bases(delta, folder.parent_path(), options.fingerprint);
+  for (const fs::path& base : bases) command += " --onto " + base.string();
+  throw Error(
+      ErrorCode::CannotCheck,
+      {.what = "a delta cannot be rehearsed without the bundles that it builds on",
+       .where = folder.string(),
+       .expected = "what the prefix held whose inventory it was made for, sha256:" + delta.base->hex(),
+       .got = bases.empty() ? "no --onto, and no bundles beside it that carry all of that" : "no --onto",
+       .next = bases.empty() ? "name the bundles that were installed there, oldest first: --onto BUNDLE" : command});
+}
+
 std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
   return system.empty() ? "this machine's own system; the bundle is for glibc " + manifest.target.glibc.text() +
                               " and up, which --system DIR with such a system would try"
@@ -145,12 +161,7 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   bundle::parse_waivers(options.waivers);
   const bundle::VerifiedBundle verified = verified_by(options, options.bundle);
   const fs::path folder = folder_of(verified);
-  if (verified.manifest().base && options.onto.empty())
-    throw Error(ErrorCode::CannotCheck, {.what = "a delta cannot be rehearsed without the bundles that it builds on",
-                                         .where = folder.string(),
-                                         .expected = "the bundles that it builds on",
-                                         .got = "none",
-                                         .next = "name them, oldest first: --onto BUNDLE"});
+  if (verified.manifest().base && options.onto.empty()) refuse_delta_alone(options, verified.manifest(), folder);
   require_own_arch(verified.manifest().target.arch);
   require_sandbox(kRehearseElsewhere);
   const fs::path beside = fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area);

@@ -3,6 +3,8 @@
 // Where a process cannot be without a network only the refusal is tested, and that is said.
 #include "packager/pack/rehearse.hpp"
 
+#include "packager/pack/delta_bases.hpp"
+
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -274,7 +276,15 @@ TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not witho
   finished.made.manifest.companions = whole.companions;
   fs::copy_file(SEALIFT_INSTALL, finished.made.folder / "sealift-install");
   reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
-  CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, "--onto BUNDLE");
+  CHECK(before.parent_path() == finished.made.folder.parent_path());
+  CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, " --onto " + before.string());
+  CHECK(delta_bases(finished.made.manifest, before.parent_path(), finished.options().fingerprint) ==
+        std::vector<fs::path>{before});
+  CHECK(delta_bases(finished.made.manifest, before.parent_path(), bundle::sha256({})).empty());
+  const fs::path away = finished.dir / "away";
+  fs::rename(before, away);
+  CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, "oldest first: --onto BUNDLE");
+  fs::rename(away, before);
   RehearseOptions options = finished.options();
   options.onto = {before};
   try {
