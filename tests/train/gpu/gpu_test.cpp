@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training core on GPUs: NCCL's collectives against whole numbers, the engine against one CPU, and its use of
 // streams. All memory is NaN until it is written (PoisoningAllocator), and collectives and blocks are delayed, so that
-// what is not waited for shows. One GPU is enough: several ranks share it by way of the host (StagingBackend), and NCCL
-// is run with one rank. Without a GPU it says so and ends with 77, which ctest reports as skipped.
+// what is not waited for shows. One GPU is enough: ranks that share it are processes over NCCL, each with an
+// NCCL_HOSTID of its own (processes_test.cpp). Without a GPU it says so and ends with 77, which ctest reports as
+// skipped.
 #include "tests/train/gpu/jobs.hpp"
 
 #include "tests/support/poisoning_allocator.hpp"
@@ -10,6 +11,8 @@
 
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+
+#include "tests/support/process_ranks.hpp"
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/Sleep.h>
@@ -127,85 +130,31 @@ TEST_CASE("one rank on a GPU trains as one on a CPU, with flats and without") {
   }
 }
 
-TEST_CASE("ranks that share a GPU train as one CPU does, delayed or not, to the bit the same") {
-  for (const std::int64_t ranks : {2, 4}) {
-    for (const auto& job : gpu_jobs(ranks)) {
-      CAPTURE(ranks);
-      CAPTURE(job.name);
-      const auto delayed = run_staged(ranks, gpu(), job, sleep_on_stream);
-      CHECK((delayed.flats > 0 || job.policy.method == ParallelMethod::Ddp));
-      check_near(delayed, job_on_one_cpu(), tolerance_of(job));
-      check_equal(run_staged(ranks, gpu(), job), delayed);
+TEST_CASE("processes that share a GPU hold between steps what the formula says") {
+  on_processes(4, [](const World& world) {
+    const Policy mixed{.method = ParallelMethod::Fsdp, .precision = parse_precision("mixed")};
+    const auto before = bytes_in_use();
+    auto groups = make_groups(world, make_mesh(mixed, world.size));
+    Shardable<Stack> layers;
+    layers->to(world.device);
+    auto parallel = parallelize(*layers, groups, mixed);
+    FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-4));
+    for (int step = 0; step < 2; ++step) {
+      optimizer.zero_grad();
+      const auto x = layers(torch::ones({8, 1024}, world.device));
+      x.to(torch::kFloat32).square().mean().backward();
+      optimizer.step();
     }
-  }
-}
-
-TEST_CASE("a checkpoint of ranks on a GPU is what one CPU loads") {
-  const TempDir folder;
-  constexpr std::int64_t kRanks = 2;
-  const Policy fsdp{.method = ParallelMethod::Fsdp};
-  on_ranks(
-      kRanks,
-      [&](World world) {
-        world.device = gpu();
-        auto groups =
-            make_groups(world, make_mesh(fsdp, world.size), {.device_engine = staging_factory(sleep_on_stream)});
-        Shardable<GpuNet> net(false, nullptr);
-        net->to(world.device);
-        auto parallel = parallelize(*net, groups, fsdp);
-        FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-2));
-        net(torch::arange(6, at::TensorOptions(gpu()).dtype(torch::kInt64))).sum().backward();
-        optimizer.step();
-        save_checkpoint(folder.path(), *net, parallel, &optimizer, {.step = 1});
-        const auto whole = parallel.gather_parameters();
-        if (world.rank > 0) return;
-        Shardable<GpuNet> loaded(false, nullptr);
-        const Policy none{.method = ParallelMethod::None};
-        auto alone = parallelize(*loaded, make_groups({}, {1, 1}), none);
-        FusedAdamW other(alone.shards(), torch::optim::AdamWOptions(1e-2));
-        load_checkpoint(*latest_checkpoint(folder.path()), *loaded, alone, &other);
-        for (const auto& item : net->named_parameters()) {
-          CHECK(item.value().cpu().equal(loaded->named_parameters()[item.key()]));
-        }
-      },
-      std::chrono::seconds(60));
-}
-
-TEST_CASE("ranks that share a GPU hold between steps what the formula says") {
-  constexpr std::int64_t kRanks = 4;
-  const Policy mixed{.method = ParallelMethod::Fsdp, .precision = parse_precision("mixed")};
-  std::int64_t parameters = 0;
-  const auto before = bytes_in_use();
-  std::int64_t held = 0;
-  on_ranks(
-      kRanks,
-      [&](World world) {
-        world.device = gpu();
-        auto groups = make_groups(world, make_mesh(mixed, world.size), {.device_engine = staging_factory()});
-        Shardable<Stack> layers;
-        layers->to(world.device);
-        auto parallel = parallelize(*layers, groups, mixed);
-        FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-4));
-        for (int step = 0; step < 2; ++step) {
-          optimizer.zero_grad();
-          const auto x = layers(torch::ones({8, 1024}, gpu()));
-          x.to(torch::kFloat32).square().mean().backward();
-          optimizer.step();
-        }
-        at::cuda::device_synchronize();
-        groups.world.barrier();
-        if (world.rank == 0) {
-          at::cuda::clearCublasWorkspaces();  // tens of megabytes for each thread
-          held = bytes_in_use() - before;
-          parameters = StackImpl::kLayers * (1024 * 1024 + 1024);
-        }
-        groups.world.barrier();
-      },
-      std::chrono::seconds(60));
-  const auto formula = 16 * parameters;  // fp32 parameters, two moments and gradients, over all ranks together
-  std::cout << "memory: " << kRanks << " ranks hold " << held << " bytes between steps, formula " << formula << '\n';
-  CHECK(held >= formula);
-  CHECK(held <= formula * 11 / 10);
+    at::cuda::device_synchronize();
+    at::cuda::clearCublasWorkspaces();  // tens of megabytes
+    const auto held = bytes_in_use() - before;
+    const auto parameters = StackImpl::kLayers * (1024 * 1024 + 1024);
+    const auto formula = 16 * parameters / world.size;  // fp32 parameters, two moments and gradients
+    std::cout << "memory: a rank of " << world.size << " holds " << held << " bytes between steps, formula " << formula
+              << '\n';
+    CHECK(held >= formula);
+    CHECK(held <= formula * 11 / 10);
+  });
 }
 
 TEST_CASE("collectives of all GPUs over NCCL give what one process computes, and CPU tensors still go over Gloo") {
@@ -265,5 +214,6 @@ int main(int argc, char** argv) {
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   PoisoningAllocator::install();
+  process_device = [](std::int64_t) { return gpu(); };
   return doctest::Context(argc, argv).run();
 }

@@ -199,6 +199,39 @@ inline Verdict compare(const Configuration& c, const std::vector<Outcome>& outco
   return verdict;
 }
 
+/// What one rank holds, put into what one process has: for ranks that are processes, each of which compares its share.
+inline std::vector<Piece> with_share(std::vector<Piece> expected, const std::vector<Piece>& share) {
+  for (auto& piece : expected) {
+    for (const auto& mine : share) {
+      if (mine.name != piece.name) continue;
+      if (!mine.values.defined() || !piece.values.defined()) {
+        piece.values = mine.values;
+        continue;
+      }
+      piece.values = piece.values.clone();
+      piece.values.narrow(0, mine.offset, mine.values.numel()).copy_(mine.values);
+    }
+  }
+  return expected;
+}
+
+/// The verdict on the share of `rank`, one of `size`.
+inline Verdict judge_share(const Configuration& c, const Outcome& mine, std::int64_t rank, std::int64_t size) {
+  const auto expected = train_reference(c);
+  auto whole = mine;
+  whole.losses = expected.losses;  // the reference notes all ranks' in turn
+  for (std::size_t i = 0; i < mine.losses.size(); ++i)
+    whole.losses.at(i * static_cast<std::size_t>(size) + static_cast<std::size_t>(rank)) = mine.losses[i];
+  for (std::size_t step = 0; step < expected.gradients.size(); ++step)
+    whole.gradients.at(step) = with_share(expected.gradients[step], mine.gradients.at(step));
+  whole.parameters = with_share(expected.parameters, mine.parameters);
+  whole.gathered = with_share(expected.gathered, mine.gathered);
+  auto verdict = compare(c, {whole}, expected, nullptr);
+  if (verdict.failure.empty() || narrowest_of(c) == at::kFloat) return verdict;
+  const auto rounded = train_reference(c, narrowest_of(c));
+  return compare(c, {whole}, expected, &rounded);
+}
+
 /// Whether `c` trains as one process does, on every rank the same bits, and leaves nothing gathered.
 inline Verdict judge(const Configuration& c, const Hardware& hardware = {}) {
   const auto size = static_cast<std::size_t>(c.number(kRanks));
