@@ -29,7 +29,7 @@ BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp", "include/sealift/tra
 # part -> its rooms, bottom to top. A file that stands in the part's own folder is on the floor that names it, else on "".
 FLOORS = {
     "bundle": "core host manifest trust payload archive native wheel".split() + [""],
-    "packager": "host files network tables toolchain lock job content keys libraries native models images debian rpm resolve interpreter builds python owners pack delta documents compare".split()
+    "packager": "host files network tables toolchain lock job content keys libraries native models kernels images debian rpm resolve interpreter builds python owners pack delta documents compare".split()
     + ["lock_job create", "verbs", "main"],
     "installer": "start host disk prefix store layout trial generations activation upkeep preflight doctor export mend apply print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),

@@ -22,6 +22,9 @@
 #include "packager/interpreter/interpreter.hpp"
 #include "packager/interpreter/interpreter_libraries.hpp"
 #include "packager/interpreter/interpreter_tree.hpp"
+#include "packager/kernels/kernel_files.hpp"
+#include "packager/kernels/kernel_questions.hpp"
+#include "packager/kernels/lock_kernel.hpp"
 #include "packager/libraries/carried_runtime.hpp"
 #include "packager/libraries/locked_programs.hpp"
 #include "packager/libraries/native_closure.hpp"
@@ -164,13 +167,15 @@ void tell_of_indexes(const Job& job, const LockedIndexes& indexes, bundle::Progr
 }
 
 // What the packages need offline, and what the job says, which wins.
-bundle::Variables variables_of(const std::vector<OfflineFinding>& findings, const Job& job) {
+bundle::Variables variables_of(const std::vector<OfflineFinding>& findings, const std::vector<LockedKernel>& kernels,
+                               const Job& job) {
   bundle::Variables variables;
   for (const std::string& setting : offline_settings(findings)) {
     const std::size_t equals = setting.find('=');
     variables.emplace(setting.substr(0, equals), setting.substr(equals + 1));
   }
   variables.merge(toolchain_variables(job.toolchain));
+  variables.merge(kernel_variables(kernels));
   for (const auto& [name, value] : job.variables) {
     variables.erase(name);
     if (value) variables.emplace(name, *value);
@@ -284,7 +289,9 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   require_packages(lock.owners, projects_of(lock.wheels));
   require_packages(lock.shared, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
-  lock.variables = variables_of(findings, job);
+  lock.kernels = lock_kernels(job.kernels, lock.wheels, job.target.arch, cache, progress);
+  lock.variables = variables_of(findings, lock.kernels, job);
+  for (const std::string& warning : kernel_questions(lock.wheels, lock.kernels)) progress.warn(warning);
   if (!findings.empty()) add_needs(findings, who_needs(job, side->means.tools.uv, side->means.uv_python, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels, logins);
   lock.glibc_floor = check_glibc_floor({}, job.target.glibc);

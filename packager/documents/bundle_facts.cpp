@@ -130,6 +130,7 @@ std::string_view sort_of(const bundle::Entry& entry) {
   if (entry.kind == bundle::EntryKind::Wheel) return "wheel";
   if (path.starts_with(kInterpreterPrefix)) return "interpreter";
   if (below("files/models/") || below("files/hub/models--") || below("files/modelscope/models/")) return "model";
+  if (below("files/hub/kernels--")) return "kernel";
   if (below("files/data/") || below("files/hub/datasets--") || below("files/modelscope/datasets/")) return "data";
   if (is_deb(path)) return "deb";
   if (is_rpm(path)) return "rpm";

@@ -201,9 +201,9 @@ class Review {
 
   std::string kind_word(std::string_view sort) const {
     static const std::map<std::string_view, std::string> kChinese = {
-        {"wheel", "Python 软件包"}, {"interpreter", "解释器"}, {"program", "程序"},
-        {"model", "模型"},          {"data", "数据"},          {"deb", "Debian 软件包"},
-        {"rpm", "rpm 软件包"},      {"image", "容器镜像"},     {"file", "文件"}};
+        {"wheel", "Python 软件包"},   {"interpreter", "解释器"}, {"program", "程序"},      {"model", "模型"},
+        {"kernel", "编译好的核函数"}, {"data", "数据"},          {"deb", "Debian 软件包"}, {"rpm", "rpm 软件包"},
+        {"image", "容器镜像"},        {"file", "文件"}};
     return chinese_ ? kChinese.at(sort) : std::string(sort);
   }
 

@@ -8,6 +8,7 @@
 #include "packager/job/fleet_profile.hpp"
 #include "packager/tables/apt_toml.hpp"
 #include "packager/tables/image_toml.hpp"
+#include "packager/tables/kernel_toml.hpp"
 #include "packager/tables/model_toml.hpp"
 #include "packager/tables/rpm_toml.hpp"
 #include "packager/tables/target_profile.hpp"
@@ -122,7 +123,7 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
 
 // What a job without [python] can carry: what needs no interpreter, nor libraries that are carried beside one.
 void check_without_python(TomlTable& table, const Job& job) {
-  for (const char* key : {"owner", "shared", "startup", "toolchain", "program", "golden", "sdk"})
+  for (const char* key : {"owner", "shared", "startup", "toolchain", "program", "golden", "sdk", "kernel"})
     if (table.has(key))
       table.refuse(key, "this is for a bundle with an interpreter", "an interpreter, by [python]", {},
                    "add [python], or leave this out");
@@ -252,6 +253,7 @@ Job read_job(const fs::path& file) {
   table.attempt([&] { read_programs(table, folder, job); });
   table.attempt([&] { read_goldens(table, folder, job); });
   table.attempt([&] { job.models = read_job_models(table, folder); });
+  table.attempt([&] { job.kernels = read_job_kernels(table); });
   table.attempt([&] { job.images = read_job_images(table, folder); });
   table.attempt([&] { job.owners = read_owner_rules(table); });
   table.attempt([&] { job.shared = read_shared_rules(table); });

@@ -50,6 +50,7 @@ struct Job {
   std::vector<std::string> imports;                  // modules that the self-test imports
   std::vector<JobProgram> programs;
   std::vector<JobModel> models;                 // and data
+  std::vector<ModelSpec> kernels = {};          // of a hub, for the package kernels
   std::vector<JobImage> images = {};            // container images
   std::vector<JobGolden> goldens = {};          // results recorded outside; their files are among programs
   std::optional<JobSdk> sdk = {};               // nothing: it is not carried

@@ -10,6 +10,7 @@
 #include "packager/tables/apt_toml.hpp"
 #include "packager/tables/build_variable.hpp"
 #include "packager/tables/image_toml.hpp"
+#include "packager/tables/kernel_toml.hpp"
 #include "packager/tables/model_toml.hpp"
 #include "packager/tables/rpm_toml.hpp"
 #include "packager/tables/target_profile.hpp"
@@ -248,7 +249,8 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
   }
   return out + write_owner_rules(lock.owners) + write_shared_rules(lock.shared) +
          write_startup_rules(lock.startup_files) + write_locked_models(lock.models, folder) +
-         write_locked_images(lock.images) + write_locked_apt(lock.apt) + write_locked_rpm(lock.rpm);
+         write_locked_kernels(lock.kernels) + write_locked_images(lock.images) + write_locked_apt(lock.apt) +
+         write_locked_rpm(lock.rpm);
 }
 
 Lock read_lock(const fs::path& file) {
@@ -308,6 +310,7 @@ Lock read_lock(const fs::path& file) {
   }
   for (TomlTable& item : table.tables("wheel")) lock.wheels.push_back(read_wheel(item));
   lock.models = read_locked_models(table, folder);
+  lock.kernels = read_locked_kernels(table);
   lock.images = read_locked_images(table);
   lock.owners = read_owner_rules(table);
   lock.shared = read_shared_rules(table);

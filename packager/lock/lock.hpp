@@ -13,6 +13,7 @@
 #include "packager/lock/locked_indexes.hpp"
 #include "packager/tables/apt.hpp"
 #include "packager/tables/image.hpp"
+#include "packager/tables/kernel.hpp"
 #include "packager/tables/model.hpp"
 #include "packager/tables/owner_rules.hpp"
 #include "packager/tables/rpm.hpp"
@@ -113,6 +114,7 @@ struct Lock {
   std::vector<LockedProgram> programs;
   std::vector<LockedWheel> wheels;              // sorted by file name
   std::vector<LockedModel> models;              // and data
+  std::vector<LockedKernel> kernels = {};       // of a hub, for the package kernels
   std::vector<LockedImage> images = {};         // container images; sorted by name and tag
   std::optional<LockedSdk> sdk = {};            // the C++ core
   LockedApt apt;                                // Debian packages

@@ -90,8 +90,12 @@ std::string next_page(const std::string& link, const ModelSpec& spec, const std:
   return {};
 }
 
+const char* kind_of(const ModelSpec& spec) {
+  return spec.kernel ? "kernels" : spec.data ? "datasets" : "models";
+}
+
 HubListing list_hf(const ModelSpec& spec, const FetchOptions& options) {
-  const std::string api = fmt::format("{}/api/{}/{}", spec.endpoint, spec.data ? "datasets" : "models", spec.repo);
+  const std::string api = fmt::format("{}/api/{}/{}", spec.endpoint, kind_of(spec), spec.repo);
   const std::string revision = api + "/revision/" + percent_encoded(spec.revision);
   HubListing listing{.commit = text_of(parsed(get_one(revision, spec, options).body, revision), "sha", revision),
                      .files = {}};
@@ -233,8 +237,11 @@ std::string url_of(const ModelSpec& spec, const std::string& commit, const std::
   if (spec.hub == Hub::ModelScope)
     return fmt::format("{}/api/v1/{}/{}/repo?Revision={}&FilePath={}", spec.endpoint, spec.data ? "datasets" : "models",
                        spec.repo, percent_encoded(spec.revision), percent_encoded(path));
-  return fmt::format("{}/{}{}/resolve/{}/{}", spec.endpoint, spec.data ? "datasets/" : "", spec.repo, commit,
-                     percent_encoded(path, "/"));
+  return fmt::format("{}/{}{}/resolve/{}/{}", spec.endpoint,
+                     spec.kernel ? "kernels/"
+                     : spec.data ? "datasets/"
+                                 : "",
+                     spec.repo, commit, percent_encoded(path, "/"));
 }
 
 std::string token_for(const ModelSpec& spec) {

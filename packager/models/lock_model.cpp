@@ -199,44 +199,6 @@ void keep(const std::string& bytes, const Digest& digest, const Cache& cache) {
   if (!cache.contains(digest)) cache.keep(bytes, digest);  // `create` checks what is there
 }
 
-// Hubs pin small files by a digest other than SHA-256, so those files are fetched now.
-void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options) {
-  const KnownChunks known(cache);
-  std::vector<HubFile*> open;
-  for (HubFile& file : listing.files)
-    if (!file.sha256) open.push_back(&file);
-  for (std::size_t begin = 0; begin < open.size();) {
-    std::vector<std::string> urls;
-    std::uint64_t bytes = 0, largest = 0;
-    std::size_t end = begin;
-    for (; end < open.size() && urls.size() < kBatchFiles && (urls.empty() || bytes + open[end]->size <= kBatchBytes);
-         ++end) {
-      if (open[end]->size > kMaxUnpinned)
-        throw Error(ErrorCode::CannotCheck, {.what = "the hub gives no SHA-256 for a large file",
-                                             .where = spec.repo + "/" + open[end]->path,
-                                             .got = bundle::human_size(open[end]->size),
-                                             .next = "fetch it with the hub's client and give the folder as source"});
-      urls.push_back(url_of(spec, listing.commit, open[end]->path));
-      bytes += open[end]->size;
-      largest = std::max(largest, open[end]->size);
-    }
-    const std::vector<RemoteDocument> answers = get_documents(
-        urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::string& body = answers[i - begin].body;
-      if (body.size() != open[i]->size)
-        throw Error(ErrorCode::Digest, {.what = "the hub sent another file than it listed",
-                                        .where = urls[i - begin],
-                                        .expected = std::to_string(open[i]->size) + " bytes",
-                                        .got = std::to_string(body.size()) + " bytes",
-                                        .next = "run the same command again"});
-      open[i]->sha256 = known.learn(bundle::as_bytes(body));
-      keep(body, *open[i]->sha256, cache);
-    }
-    begin = end;
-  }
-}
-
 LockedModel list_model(const JobModel& job, const Cache& cache, bundle::Progress& progress,
                        const FetchOptions& options) {
   const bool folder = job.spec.hub == Hub::Folder;
@@ -305,6 +267,44 @@ std::vector<LockedModel> list_models(const std::vector<JobModel>& jobs, const Ca
   };
   require_sound(models, here, progress);
   return models;
+}
+
+// Hubs pin small files by a digest other than SHA-256, so those files are fetched now.
+void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options) {
+  const KnownChunks known(cache);
+  std::vector<HubFile*> open;
+  for (HubFile& file : listing.files)
+    if (!file.sha256) open.push_back(&file);
+  for (std::size_t begin = 0; begin < open.size();) {
+    std::vector<std::string> urls;
+    std::uint64_t bytes = 0, largest = 0;
+    std::size_t end = begin;
+    for (; end < open.size() && urls.size() < kBatchFiles && (urls.empty() || bytes + open[end]->size <= kBatchBytes);
+         ++end) {
+      if (open[end]->size > kMaxUnpinned)
+        throw Error(ErrorCode::CannotCheck, {.what = "the hub gives no SHA-256 for a large file",
+                                             .where = spec.repo + "/" + open[end]->path,
+                                             .got = bundle::human_size(open[end]->size),
+                                             .next = "fetch it with the hub's client and give the folder as source"});
+      urls.push_back(url_of(spec, listing.commit, open[end]->path));
+      bytes += open[end]->size;
+      largest = std::max(largest, open[end]->size);
+    }
+    const std::vector<RemoteDocument> answers = get_documents(
+        urls, token_for(spec), largest, options, "a file of " + spec.repo + " cannot be fetched", hub_hint(spec));
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string& body = answers[i - begin].body;
+      if (body.size() != open[i]->size)
+        throw Error(ErrorCode::Digest, {.what = "the hub sent another file than it listed",
+                                        .where = urls[i - begin],
+                                        .expected = std::to_string(open[i]->size) + " bytes",
+                                        .got = std::to_string(body.size()) + " bytes",
+                                        .next = "run the same command again"});
+      open[i]->sha256 = known.learn(bundle::as_bytes(body));
+      keep(body, *open[i]->sha256, cache);
+    }
+    begin = end;
+  }
 }
 
 void hash_models(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "packager/files/cache.hpp"
+#include "packager/models/hub.hpp"
 #include "packager/network/fetch.hpp"
 #include "packager/tables/model.hpp"
 #include "sealift/bundle/host/progress.hpp"
@@ -16,6 +17,9 @@ namespace sealift::packager {
 // with all faults of the models.
 std::vector<LockedModel> list_models(const std::vector<JobModel>& models, const Cache& cache,
                                      bundle::Progress& progress, const FetchOptions& options = {});
+
+// Gives the files for which the hub has no SHA-256 theirs: they are small, and are fetched into the cache.
+void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options);
 
 // Hashes the folders' files in parallel, and archives those that travel as one file.
 void hash_models(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress);

@@ -5,6 +5,7 @@
 
 #include "packager/debian/apt_files.hpp"
 #include "packager/images/image_files.hpp"
+#include "packager/kernels/kernel_files.hpp"
 #include "packager/models/model_files.hpp"
 #include "packager/native/native_file.hpp"
 #include "packager/rpm/rpm_files.hpp"
@@ -113,6 +114,8 @@ std::vector<Content> contents_of(const Lock& lock) {
   if (!lock.variables.empty()) contents.push_back(content_of(lock.variables));
   for (const LockedModel& model : lock.models)
     for (Content& content : contents_of(model)) contents.push_back(std::move(content));
+  for (const LockedKernel& kernel : lock.kernels)
+    for (Content& content : contents_of(kernel)) contents.push_back(std::move(content));
   if (std::optional<Content> catalogue = hub_catalogue_of(lock.models)) contents.push_back(*std::move(catalogue));
   for (Content& content : contents_of(lock.images)) contents.push_back(std::move(content));
   for (Content& content : contents_of(lock.apt)) contents.push_back(std::move(content));

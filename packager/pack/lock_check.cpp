@@ -28,6 +28,7 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
   }
   needs.cuda = cuda_of_wheels(names);
   for (const LockedModel& model : lock.models) needs.bytes += model.size();
+  for (const LockedKernel& kernel : lock.kernels) needs.bytes += kernel.size();
   if (lock.runtime) needs.kernel = {lock.runtime->kernel, "the carried glibc"};
   NativeReport report;
   report.findings = profile_findings(needs, lock.target, lock.overruled);

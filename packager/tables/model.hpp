@@ -27,7 +27,8 @@ enum class ModelLayout {
 };
 
 struct ModelSpec {
-  bool data = false;  // [[data]]
+  bool data = false;    // [[data]]
+  bool kernel = false;  // of a [[kernel]]: a repository of the hub's kind for kernels, not one for models
   Hub hub = Hub::Folder;
   std::filesystem::path folder;  // of Hub::Folder; absolute
   std::string endpoint;          // of a hub, like "https://host"; no '/' at its end

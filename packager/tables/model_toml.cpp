@@ -93,10 +93,8 @@ std::string read_endpoint(TomlTable& table, Hub hub) {
   return endpoint;
 }
 
-void read_hub_source(TomlTable& table, ModelSpec& spec) {
-  spec.hub = read_word(table, "hub", kHubs, Hub::HfHub);
-  if (spec.hub == Hub::Folder)
-    table.refuse("hub", "a folder is not a hub", "source = \"FOLDER\" instead of repo", "folder");
+// All but which hub it is.
+void read_names(TomlTable& table, ModelSpec& spec) {
   table.attempt([&] {
     spec.repo = table.string("repo");
     if (!is_name_of_hub(spec.repo, 2))
@@ -108,6 +106,13 @@ void read_hub_source(TomlTable& table, ModelSpec& spec) {
       table.refuse("revision", "this is not a branch, tag or commit", "like \"main\"", spec.revision);
   });
   table.attempt([&] { spec.endpoint = read_endpoint(table, spec.hub); });
+}
+
+void read_hub_source(TomlTable& table, ModelSpec& spec) {
+  spec.hub = read_word(table, "hub", kHubs, Hub::HfHub);
+  if (spec.hub == Hub::Folder)
+    table.refuse("hub", "a folder is not a hub", "source = \"FOLDER\" instead of repo", "folder");
+  read_names(table, spec);
 }
 
 void read_source(TomlTable& table, const fs::path& folder, ModelSpec& spec) {
@@ -225,10 +230,8 @@ LockedModel read_locked_model(TomlTable& table, const fs::path& folder) {
   spec.allow_pickle = table.boolean_or("allow_pickle", false);
   check_layout(table, spec);
   if (spec.layout == ModelLayout::Tree) model.tree = read_tree(table.table("tree"));
-  for (TomlTable& file : table.tables("files")) model.files.push_back(read_file(file));
+  model.files = read_locked_files(table);
   table.done();
-  const auto by_path = [](const LockedFile& a, const LockedFile& b) { return a.path < b.path; };
-  std::sort(model.files.begin(), model.files.end(), by_path);
   return model;
 }
 
@@ -276,14 +279,31 @@ std::string write_locked_models(const std::vector<LockedModel>& models, const fs
                          toml_quoted(model.tree->sha256.hex()), model.tree->files);
       continue;
     }
-    out += "files = [\n";
-    for (const LockedFile& file : model.files)
-      out += fmt::format("  {{ path = {}, size = {}, sha256 = {}{} }},\n", toml_quoted(file.path), file.size,
-                         toml_quoted(file.sha256.hex()),
-                         file.spelled.empty() ? "" : ", spelled = " + toml_quoted(file.spelled));
-    out += "]\n";
+    out += write_locked_files(model.files);
   }
   return out;
+}
+
+void read_repository(TomlTable& table, ModelSpec& spec) {
+  spec.hub = Hub::HfHub;
+  read_names(table, spec);
+}
+
+std::vector<LockedFile> read_locked_files(TomlTable& table) {
+  std::vector<LockedFile> files;
+  for (TomlTable& file : table.tables("files")) files.push_back(read_file(file));
+  const auto by_path = [](const LockedFile& a, const LockedFile& b) { return a.path < b.path; };
+  std::sort(files.begin(), files.end(), by_path);
+  return files;
+}
+
+std::string write_locked_files(const std::vector<LockedFile>& files) {
+  std::string out = "files = [\n";
+  for (const LockedFile& file : files)
+    out += fmt::format("  {{ path = {}, size = {}, sha256 = {}{} }},\n", toml_quoted(file.path), file.size,
+                       toml_quoted(file.sha256.hex()),
+                       file.spelled.empty() ? "" : ", spelled = " + toml_quoted(file.spelled));
+  return out + "]\n";
 }
 
 }  // namespace sealift::packager

@@ -18,4 +18,10 @@ std::vector<JobModel> read_job_models(TomlTable& job, const std::filesystem::pat
 std::vector<LockedModel> read_locked_models(TomlTable& lock, const std::filesystem::path& folder);
 std::string write_locked_models(const std::vector<LockedModel>& models, const std::filesystem::path& folder);
 
+// Parts of these tables that others have too: repo, revision and endpoint of a repository of Hugging Face's kind, and a
+// lock's files, sorted by path.
+void read_repository(TomlTable& table, ModelSpec& spec);
+std::vector<LockedFile> read_locked_files(TomlTable& table);
+std::string write_locked_files(const std::vector<LockedFile>& files);
+
 }  // namespace sealift::packager

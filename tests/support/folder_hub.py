@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# A folder as a model hub on the loopback: one repository at one commit, large files with their SHA-256. For tests that
-# have the real client on the other side. Prints its address, then serves until it is ended.
-#   folder_hub.py FOLDER ORG/NAME
+# A folder as a hub on the loopback: one repository at one commit, as a model and as a kernel, large files with their
+# SHA-256. For tests that have the real client on the other side. Prints its address, then serves until it is ended.
+#   folder_hub.py FOLDER ORG/NAME [REVISION]
 import hashlib
 import http.server
 import json
@@ -10,7 +10,7 @@ import pathlib
 import sys
 import urllib.parse
 
-FOLDER, REPO = pathlib.Path(sys.argv[1]), sys.argv[2]
+FOLDER, REPO, REVISION = pathlib.Path(sys.argv[1]), sys.argv[2], (sys.argv[3:] or ["main"])[0]
 COMMIT = hashlib.sha1(REPO.encode()).hexdigest()
 
 
@@ -26,10 +26,11 @@ def item(path):
 class Hub(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path = urllib.parse.unquote(self.path.split("?")[0])
-        files = f"/{REPO}/resolve/{COMMIT}/"
-        if path == f"/api/models/{REPO}/revision/main":
+        kind = "kernels" if path.startswith(("/kernels/", "/api/kernels/")) else "models"
+        files = f"{'/kernels' if kind == 'kernels' else ''}/{REPO}/resolve/{COMMIT}/"
+        if path == f"/api/{kind}/{REPO}/revision/{REVISION}":
             self.answer(json.dumps({"id": REPO, "sha": COMMIT}).encode())
-        elif path == f"/api/models/{REPO}/tree/{COMMIT}":
+        elif path == f"/api/{kind}/{REPO}/tree/{COMMIT}":
             self.answer(json.dumps([item(file) for file in sorted(FOLDER.rglob("*")) if file.is_file()]).encode())
         elif path.startswith(files) and (FOLDER / path[len(files):]).is_file():
             self.answer((FOLDER / path[len(files):]).read_bytes())

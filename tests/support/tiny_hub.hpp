@@ -29,10 +29,11 @@ struct TinyHub {
     return item;
   }
 
-  void publish(const std::string& repo, const ModelFiles& files, const std::string& kind = "models") {
+  void publish(const std::string& repo, const ModelFiles& files, const std::string& kind = "models",
+               const std::string& revision = "main") {
     const std::string api = "/api/" + kind + "/" + repo;
     const std::string tree = api + "/tree/" + commit + "?recursive=true";
-    put(api + "/revision/main", {.body = bundle::write_json({{"id", repo}, {"sha", commit}, {"score", 0.5}})});
+    put(api + "/revision/" + revision, {.body = bundle::write_json({{"id", repo}, {"sha", commit}, {"score", 0.5}})});
     bundle::Json page = bundle::Json::array({{{"type", "directory"}, {"path", "sub"}, {"size", 0}}});
     std::string url = tree;
     std::size_t number = 1;
@@ -52,7 +53,7 @@ struct TinyHub {
 
   void put_file(const std::string& repo, const std::string& path, const std::string& bytes,
                 const std::string& kind = "models") {
-    const std::string url = (kind == "datasets" ? "/datasets/" : "/") + repo + "/resolve/" + commit + "/" + path;
+    const std::string url = (kind == "models" ? "/" : "/" + kind + "/") + repo + "/resolve/" + commit + "/" + path;
     if (!large.contains(path)) return put(url, {.body = bytes});
     storage.put("/blob/" + path, {.body = bytes});
     put(url, {.body = {}, .location = storage.url("/blob/" + path)});

@@ -117,15 +117,26 @@ inline constexpr std::string_view kVariableFamilies[] = {"ACCELERATE_",
 // And single names.
 inline constexpr std::string_view kVariableNames[] = {"ANONYMIZED_TELEMETRY",
                                                       "CC",
+                                                      "COMPASS_DATA_CACHE",
                                                       "CXX",
+                                                      "DG_JIT_CACHE_DIR",
+                                                      "DISABLE_KERNEL_MAPPING",
+                                                      "DISABLE_SAFETENSORS_CONVERSION",
                                                       "DISABLE_VERSION_CHECK",
                                                       "DO_NOT_TRACK",
                                                       "FORCE_TORCHRUN",
+                                                      "KERNELS_CACHE",
+                                                      "LM_HARNESS_CACHE_PATH",
+                                                      "LOCAL_KERNELS",
                                                       "MALLOC_ARENA_MAX",
                                                       "MAX_PIXELS",
                                                       "MPLBACKEND",
                                                       "MPLCONFIGDIR",
-                                                      "NO_ALBUMENTATIONS_UPDATE"};
+                                                      "NO_ALBUMENTATIONS_UPDATE",
+                                                      "TILELANG_CACHE_DIR",
+                                                      "UNSLOTH_COMPILE_LOCATION",
+                                                      "UNSLOTH_DISABLE_STATISTICS",
+                                                      "UNSLOTH_MEGA_CACHE_DIR"};
 
 // Of these families, what names a library that is loaded into every program.
 inline constexpr std::string_view kVariablesThatLoad[] = {"CUDA_INJECTION32_PATH", "CUDA_INJECTION64_PATH",
