@@ -83,12 +83,12 @@ AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
 
 at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& around) {
   const auto batch = input.size(0), time = input.size(1);
-  auto queries = q_proj_(input).view({batch, time, heads_, head_dim_});
-  auto keys = k_proj_(input).view({batch, time, kv_heads_, head_dim_});
-  const auto values = v_proj_(input).view({batch, time, kv_heads_, head_dim_});
+  const auto projected = project(input, {q_proj_, k_proj_, v_proj_}, /*together=*/q_norm_ ? 0 : 2);
+  auto queries = projected[0].view({batch, time, heads_, head_dim_});
+  auto keys = projected[1].view({batch, time, kv_heads_, head_dim_});
+  const auto values = projected[2].view({batch, time, kv_heads_, head_dim_});
   if (q_norm_) queries = q_norm_(queries), keys = k_norm_(keys);
-  queries = rotate(queries, around.rope);
-  keys = rotate(keys, around.rope);
+  std::tie(queries, keys) = rotate(queries, keys, around.rope);
   const auto mixed =
       around.cache ? attend_cached(queries, keys, values, around) : attend(queries, keys, values, around);
   return o_proj_(mixed.reshape({batch, time, heads_ * head_dim_}));

@@ -30,7 +30,8 @@ class MlpImpl final : public FeedForward {
         down_proj_(register_module("down_proj", Projection(hidden, width, bias))) {}
 
   std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& input, const at::Tensor& /*counted*/) override {
-    return {down_proj_(swiglu(gate_proj_(input), up_proj_(input))), at::Tensor()};
+    const auto both = project(input, {gate_proj_, up_proj_});
+    return {down_proj_(swiglu(both[0], both[1])), at::Tensor()};
   }
 
  private:

@@ -4,9 +4,12 @@
 // The layer's own parameters keep Hugging Face's names (`weight`, `bias`); the adapter's lie beside them.
 #pragma once
 
+#include "trainer/models/joined_linear.hpp"
+
 #include <torch/torch.h>
 
 #include <memory>
+#include <optional>
 
 namespace sealift::trainer {
 
@@ -16,6 +19,10 @@ class Adapter : public torch::nn::Module {
   /// The projection's output [..., out] with the adapter, of its input [..., in], its output without it, and its weight
   /// [out, in].
   virtual at::Tensor apply_to(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight) = 0;
+
+  /// The same as two factors: `a`, `b` and `scaling`, undefined where nothing is added; none where it is more than a
+  /// product.
+  virtual std::optional<LinearPart> factors() const { return {}; }
 };
 
 class ProjectionImpl : public torch::nn::Module {
@@ -26,8 +33,18 @@ class ProjectionImpl : public torch::nn::Module {
 
   /// [..., in] -> [..., out]
   at::Tensor forward(const at::Tensor& input) {
+    if (const auto joined = part(); adapter_ && joined && can_join(input, {*joined})) {
+      return joined_linear(input, {*joined}).front();
+    }
     const auto output = torch::linear(input, weight, bias);
     return adapter_ ? adapter_->apply_to(output, input, weight) : output;
+  }
+
+  /// What it computes, for joined_linear; none where its adapter is more than a product.
+  std::optional<LinearPart> part() const {
+    auto part = adapter_ ? adapter_->factors() : LinearPart{};
+    if (part) part->weight = weight, part->bias = bias;
+    return part;
   }
 
   /// Adds `adapter` under `name`. One at most; before parallelize().
@@ -43,5 +60,18 @@ class ProjectionImpl : public torch::nn::Module {
   std::shared_ptr<Adapter> adapter_;
 };
 TORCH_MODULE(Projection);
+
+/// The outputs of `projections` for one input, joined where that can be; then `together` as in joined_linear.
+inline std::vector<at::Tensor> project(const at::Tensor& input, const std::vector<Projection>& projections,
+                                       std::int64_t together = 0) {
+  std::vector<LinearPart> parts;
+  for (const auto& each : projections) {
+    if (auto part = each->part()) parts.push_back(std::move(*part));
+  }
+  if (parts.size() == projections.size() && can_join(input, parts)) return joined_linear(input, parts, together);
+  std::vector<at::Tensor> outputs;
+  for (auto each : projections) outputs.push_back(each(input));
+  return outputs;
+}
 
 }  // namespace sealift::trainer

@@ -63,29 +63,52 @@ at::Tensor dynamic_frequencies(const RopeConfig& config, const at::Tensor& expon
   return at::reciprocal(at::pow(base, exponents));
 }
 
+/// Each pair (a, b) of the two halves turned: (a cos - b sin, b cos + a sin).
+at::Tensor turn(const at::Tensor& heads, const at::Tensor& cos, const at::Tensor& sin, int direction) {
+  const auto half = heads.size(-1) / 2;
+  auto turned = at::empty(heads.sizes(), heads.options());
+  auto halves = turned.unflatten(-1, {2, half});
+  at::mul_out(halves, heads.unflatten(-1, {2, half}), cos.unsqueeze(-2));
+  const auto first = heads.narrow(-1, 0, half), second = heads.narrow(-1, half, half);
+  turned.narrow(-1, 0, half).addcmul_(second, sin, -direction);
+  turned.narrow(-1, half, half).addcmul_(first, sin, direction);
+  return turned;
+}
+
+/// Queries and keys as one tensor of heads, where keys follow queries in each token's memory; else undefined.
+at::Tensor side_by_side(const at::Tensor& queries, const at::Tensor& keys) {
+  const auto heads = queries.size(2), head_dim = queries.size(3);
+  const bool follow = queries.is_alias_of(keys) && queries.strides() == keys.strides() && queries.stride(3) == 1 &&
+                      queries.stride(2) == head_dim &&
+                      keys.storage_offset() == queries.storage_offset() + heads * head_dim;
+  if (!follow) return {};
+  return queries.as_strided({queries.size(0), queries.size(1), heads + keys.size(2), head_dim}, queries.strides(),
+                            queries.storage_offset());
+}
+
 struct Rotation : torch::autograd::Function<Rotation> {
   using Tensors = torch::autograd::variable_list;
   using Context = torch::autograd::AutogradContext;
 
-  /// Each pair (a, b) of the two halves turned: (a cos - b sin, b cos + a sin).
-  static at::Tensor turn(const at::Tensor& heads, const at::Tensor& cos, const at::Tensor& sin, int direction) {
-    const auto half = heads.size(-1) / 2;
-    const auto first = heads.narrow(-1, 0, half), second = heads.narrow(-1, half, half);
-    auto turned = at::empty_like(heads);
-    auto turned_first = turned.narrow(-1, 0, half), turned_second = turned.narrow(-1, half, half);
-    at::mul_out(turned_first, first, cos).addcmul_(second, sin, -direction);
-    at::mul_out(turned_second, second, cos).addcmul_(first, sin, direction);
-    return turned;
-  }
-
-  static at::Tensor forward(Context* context, const at::Tensor& heads, const at::Tensor& cos, const at::Tensor& sin) {
+  static Tensors forward(Context* context, const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& cos,
+                         const at::Tensor& sin) {
+    // Slices of one tensor are outputs of their own, not views that autograd follows.
+    const at::AutoDispatchBelowADInplaceOrView plain;
     context->save_for_backward({cos, sin});
-    return turn(heads, cos, sin, 1);
+    const auto both = side_by_side(queries, keys);
+    if (!both.defined()) return {turn(queries, cos, sin, 1), turn(keys, cos, sin, 1)};
+    const auto turned = turn(both, cos, sin, 1);
+    return {turned.narrow(2, 0, queries.size(2)), turned.narrow(2, queries.size(2), keys.size(2))};
   }
 
   static Tensors backward(Context* context, const Tensors& gradients) {
+    const at::AutoDispatchBelowADInplaceOrView plain;
     const auto saved = context->get_saved_variables();
-    return {turn(gradients[0], saved[0], saved[1], -1), at::Tensor(), at::Tensor()};
+    Tensors result(4);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (context->needs_input_grad(i)) result[i] = turn(gradients[i], saved[0], saved[1], -1);
+    }
+    return result;
   }
 };
 
@@ -119,8 +142,9 @@ RopeTables Rope::tables(const at::Tensor& positions) const {
   return {angles.cos() * scale_, angles.sin() * scale_};
 }
 
-at::Tensor rotate(const at::Tensor& heads, const RopeTables& tables) {
-  return Rotation::apply(heads, tables.cos, tables.sin);
+std::tuple<at::Tensor, at::Tensor> rotate(const at::Tensor& queries, const at::Tensor& keys, const RopeTables& tables) {
+  const auto turned = Rotation::apply(queries, keys, tables.cos, tables.sin);
+  return {turned[0], turned[1]};
 }
 
 }  // namespace sealift::trainer

@@ -34,7 +34,8 @@ class Rope {
   double scale_ = 1;                ///< of the tables (yarn)
 };
 
-/// [batch, time, heads, head_dim] turned by the tables; in its own dtype.
-at::Tensor rotate(const at::Tensor& heads, const RopeTables& tables);
+/// Queries and keys [batch, time, heads, head_dim] turned by the tables, in their own dtype; in the same operations
+/// where they lie side by side.
+std::tuple<at::Tensor, at::Tensor> rotate(const at::Tensor& queries, const at::Tensor& keys, const RopeTables& tables);
 
 }  // namespace sealift::trainer

@@ -2,6 +2,7 @@
 #include "trainer/plan/decoder_tape.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace sealift::trainer::plan {
 namespace {
@@ -76,7 +77,8 @@ Id DecoderTape::norm(Id x, std::int64_t rows, std::int64_t width, bool needs) {
 }
 
 Id DecoderTape::linear(Id x, const Linear& how, std::int64_t rows, bool needs) {
-  if (adapts() && how.adapted) return adapted(x, how, rows, needs);
+  if (rank_of(how) > 0)
+    return shape_->lora_dropout > 0 ? adapted(x, how, rows, needs) : joined(x, {how}, rows, needs)[0];
   const auto y = t_->make(of(rows * how.out));
   const bool trains = !adapts();
   if (trains) t_->save(x);
@@ -136,17 +138,72 @@ Id DecoderTape::adapted(Id x, const Linear& how, std::int64_t rows, bool needs) 
   return y;
 }
 
-Id DecoderTape::rotate(Id heads) {
-  const auto bytes = t_->bytes(heads);
-  const auto scratch = on_host() && batch_.compute_bytes < 4 ? bytes / batch_.compute_bytes * 4 : 0;
-  const auto turned = t_->make(bytes);
-  t_->meter().touch(Part::Activations, scratch);
+/// Projections of one input: one function, unless each adapter drops inputs of its own.
+std::vector<Id> DecoderTape::project(Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs) {
+  if (!adapts() || shape_->lora_dropout == 0) return joined(x, hows, rows, needs);
+  std::vector<Id> outputs;
+  for (const auto& how : hows) outputs.push_back(linear(x, how, rows, needs));
+  return outputs;
+}
+
+/// models/joined_linear.hpp: backward holds the gradients of all its parameters until it is over.
+std::vector<Id> DecoderTape::joined(Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs) {
+  const bool trains = !adapts();
+  const auto in = hows.front().in;
+  std::int64_t ranks = 0, factors = 0;
+  for (const auto& how : hows) ranks += rank_of(how), factors += rank_of(how) > 0 ? 1 : 0;
+  const auto a = t_->make(factors > 1 ? of(ranks * in) : 0), low = t_->make(of(rows * ranks));
+  std::vector<Id> outputs;
+  for (const auto& how : hows) outputs.push_back(t_->make(of(rows * how.out)));
+  const bool keeps = trains || ranks > 0;
+  if (keeps) t_->save(x);
+  for (const auto id : {a, low}) t_->save(id);
   t_->node([=, this] {
-    t_->give(heads, bytes, scratch);
-    t_->free_gradient(turned);
+    auto& meter = t_->meter();
+    std::int64_t made = 0, gradients = of(ranks * in);
+    for (const auto& how : hows) {
+      made += trains ? how.in * how.out + (how.bias ? how.out : 0) : 0;
+      gradients += of(rank_of(how) * how.out);
+    }
+    gradients += of(made);
+    meter.add(Part::Gradients, gradients);
+    meter.add(Part::Activations, of(rows * ranks));
+    if (needs) t_->give(x, of(rows * in));
+    meter.remove(Part::Activations, of(rows * ranks));
+    if (keeps) t_->free_saved(x);
+    for (const auto id : {a, low}) t_->free_saved(id);
+    for (const auto id : outputs) t_->free_gradient(id);
+    meter.remove(Part::Gradients, gradients);
+    for (const auto& how : hows) {
+      if (trains) t_->parameter(how.in * how.out);
+      if (trains && how.bias) t_->parameter(how.out);
+      if (rank_of(how) > 0) t_->parameter(rank_of(how) * how.in), t_->parameter(rank_of(how) * how.out);
+    }
   });
-  t_->drop(heads);
-  return turned;
+  t_->drop(a);
+  t_->drop(low);
+  return outputs;
+}
+
+/// `together`: queries and keys are slices of one buffer, and turned in the same operations.
+std::pair<Id, Id> DecoderTape::rotate(Id queries, Id keys, bool together) {
+  const auto of_q = t_->bytes(queries), of_k = t_->bytes(keys);
+  const auto scratch = [this](std::int64_t bytes) {
+    return on_host() && batch_.compute_bytes < 4 ? 2 * bytes / batch_.compute_bytes * 4 : 0;
+  };
+  const auto turned_q = t_->make(of_q);
+  if (!together) t_->meter().touch(Part::Activations, scratch(of_q));
+  const auto turned_k = t_->make(of_k);
+  t_->meter().touch(Part::Activations, scratch(together ? of_q + of_k : of_k));
+  t_->node([=, this] {
+    t_->give(queries, of_q, scratch(of_q));
+    t_->give(keys, of_k, scratch(of_k));
+    t_->free_gradient(turned_q);
+    t_->free_gradient(turned_k);
+  });
+  t_->drop(queries);
+  t_->drop(keys);
+  return {turned_q, turned_k};
 }
 
 Id DecoderTape::attend(Id q, Id k, Id v) {
@@ -180,9 +237,10 @@ Id DecoderTape::attention(Id y, bool needs) {
   const auto& d = shape_->decoder;
   const auto tokens = batch_.tokens(), queries = d.heads * d.head_dim, keys = d.kv_heads * d.head_dim;
   const bool inside = needs || true;  // adapters and weights need gradients, whatever the input does
-  auto q = linear(y, {d.width, queries, d.qkv_bias}, tokens, needs);
-  auto k = linear(y, {d.width, keys, d.qkv_bias}, tokens, needs);
-  const auto v = linear(y, {d.width, keys, d.qkv_bias}, tokens, needs);
+  const Linear of_keys{d.width, keys, d.qkv_bias};
+  const auto projected = project(y, {{d.width, queries, d.qkv_bias}, of_keys, of_keys}, tokens, needs);
+  auto q = projected[0], k = projected[1];
+  const auto v = projected[2];
   if (d.qk_norm) {
     const auto normal_q = norm(q, tokens * d.heads, d.head_dim, inside);
     t_->drop(q);
@@ -190,8 +248,7 @@ Id DecoderTape::attention(Id y, bool needs) {
     t_->drop(k);
     q = normal_q, k = normal_k;
   }
-  q = rotate(q);
-  k = rotate(k);
+  std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && (!adapts() || shape_->lora_dropout == 0));
   const auto mixed = attend(q, k, v);
   const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, inside);
   for (const auto id : {q, k, v, mixed}) t_->drop(id);
@@ -201,8 +258,9 @@ Id DecoderTape::attention(Id y, bool needs) {
 Id DecoderTape::mlp(Id y, bool needs) {
   const auto& d = shape_->decoder;
   const auto tokens = batch_.tokens(), hidden = of(tokens * d.mlp_width);
-  const auto up = linear(y, {d.width, d.mlp_width, d.mlp_bias}, tokens, needs);
-  const auto gate = linear(y, {d.width, d.mlp_width, d.mlp_bias}, tokens, needs);
+  const Linear wide{d.width, d.mlp_width, d.mlp_bias};
+  const auto both = project(y, {wide, wide}, tokens, needs);
+  const auto gate = both[0], up = both[1];
   const auto active = t_->make(hidden);
   t_->save(gate);
   t_->save(up);

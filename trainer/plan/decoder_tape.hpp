@@ -47,7 +47,10 @@ class DecoderTape {
   Tape::Id norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs);
   Tape::Id linear(Tape::Id x, const Linear& how, std::int64_t rows, bool needs);
   Tape::Id adapted(Tape::Id x, const Linear& how, std::int64_t rows, bool needs);
-  Tape::Id rotate(Tape::Id heads);
+  std::vector<Tape::Id> project(Tape::Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs);
+  std::vector<Tape::Id> joined(Tape::Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs);
+  std::int64_t rank_of(const Linear& how) const { return adapts() && how.adapted ? shape_->lora_rank : 0; }
+  std::pair<Tape::Id, Tape::Id> rotate(Tape::Id queries, Tape::Id keys, bool together);
   Tape::Id attend(Tape::Id q, Tape::Id k, Tape::Id v);
   Tape::Id add(Tape::Id x, Tape::Id change, bool needs);
   Tape::Id attention(Tape::Id y, bool needs);

@@ -140,6 +140,12 @@ at::Tensor LoraAdapter::apply_to(const at::Tensor& output, const at::Tensor& inp
   return (output + stretched(drops ? at::Tensor() : output, x, weight, change)).to(output.scalar_type());
 }
 
+std::optional<LinearPart> LoraAdapter::factors() const {
+  if (!enabled_) return LinearPart{};
+  if (magnitude_.defined() || (options_.dropout > 0 && is_training())) return {};
+  return LinearPart{.weight = {}, .bias = {}, .a = a_, .b = b_, .scaling = scaling_};
+}
+
 /// What DoRA adds. `output`: the projection's of the same `input`; undefined: compute it.
 at::Tensor LoraAdapter::stretched(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight,
                                   const at::Tensor& change) const {

@@ -24,6 +24,7 @@ class LoraAdapter final : public Adapter {
   LoraAdapter(const ProjectionImpl& base, const LoraOptions& options, const std::string& path = "");
 
   at::Tensor apply_to(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight) override;
+  std::optional<LinearPart> factors() const override;
 
   /// Of all adapters of the model.
   const LoraOptions& options() const { return options_; }

@@ -107,14 +107,19 @@ StepCounts counts_of(bool lora) {
 }  // namespace
 
 // LibTorch 2.11; another version may make other operations of one.
+// Where attention, RMSNorm, silu's gradient and lists were made of many operations, which no card is asked for, a layer
+// counted 155 in a full step and 208 with LoRA; the same code asked a card for 59 and 112. A third of 155 is reached,
+// of 208 (69) not: 47 of the 74 are products, 14 of the projections and 33 of adapters and their gradients. What else
+// there is has no fused form in ATen: queries and keys are turned in 9, SwiGLU takes 6, residuals and their
+// gradients 4.
 TEST_CASE("a step of a decoder asks a device for no more operations and waits than before") {
   const auto full = counts_of(/*lora=*/false), lora = counts_of(/*lora=*/true);
   MESSAGE("a layer asks for " << full.a_layer << " operations in a full step, " << lora.a_layer
                               << " with LoRA; the rest of a step for " << full.rest << " and " << lora.rest);
-  CHECK(full.a_layer <= 65);
-  CHECK(lora.a_layer <= 118);
+  CHECK(full.a_layer <= 49);
+  CHECK(lora.a_layer <= 74);
   CHECK(full.rest <= 60);
-  CHECK(lora.rest <= 44);
+  CHECK(lora.rest <= 51);
   CHECK(full.waits.empty());
   CHECK(lora.waits.empty());
 }

@@ -119,6 +119,57 @@ TEST_CASE("padding behind a row changes nothing and needs no mask") {
   CHECK_FALSE(seen(torch::tensor({{0, 1, 1}}, at::kLong)).is_causal(0));
 }
 
+TEST_CASE("queries and keys that lie side by side turn as they do alone") {
+  const Rope rope({.theta = 100}, 6, 32);
+  const auto tables = rope.tables(torch::arange(5).unsqueeze(0));
+  const auto both = torch::randn({2, 5, 18});
+  const auto queries = both.narrow(-1, 0, 12).view({2, 5, 2, 6}), keys = both.narrow(-1, 12, 6).view({2, 5, 1, 6});
+  const auto [turned_queries, turned_keys] = rotate(queries, keys, tables);
+  CHECK(turned_queries.is_alias_of(turned_keys));
+  const auto [alone_queries, alone_keys] = rotate(queries.clone(), keys.clone(), tables);
+  CHECK_FALSE(alone_queries.is_alias_of(alone_keys));
+  CHECK(turned_queries.equal(alone_queries));
+  CHECK(turned_keys.equal(alone_keys));
+}
+
+TEST_CASE("projections of one input compute together, with their gradients, what each computes alone") {
+  const auto leaf = [](at::IntArrayRef sizes) { return torch::randn(sizes).set_requires_grad(true); };
+  for (const bool together : {false, true}) {
+    CAPTURE(together);
+    const auto input = leaf({2, 3, 5});
+    std::vector<LinearPart> parts{
+        {.weight = leaf({4, 5}), .bias = leaf({4}), .a = {}, .b = {}},
+        {.weight = leaf({6, 5}), .bias = {}, .a = leaf({2, 5}), .b = leaf({6, 2}), .scaling = 1.5},
+        {.weight = torch::randn({3, 5}), .bias = {}, .a = leaf({1, 5}), .b = leaf({3, 1}), .scaling = 0.5}};
+    std::vector<at::Tensor> leaves{input}, expected;
+    for (const auto& part : parts) {
+      auto output = torch::linear(input, part.weight, part.bias);
+      if (part.a.defined()) output = output + part.scaling * torch::linear(torch::linear(input, part.a), part.b);
+      expected.push_back(output);
+      for (const auto& each : {part.weight, part.bias, part.a, part.b}) {
+        if (each.defined() && each.requires_grad()) leaves.push_back(each);
+      }
+    }
+    const auto found = joined_linear(input, parts, together ? 2 : 0);
+    CHECK(found[0].is_alias_of(found[1]) == together);
+    at::Tensor wanted_sum, found_sum;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      CHECK(found[i].allclose(expected[i], 1e-5, 1e-6));
+      const auto pull = torch::randn(expected[i].sizes());
+      const auto wanted_part = (expected[i] * pull).sum(), found_part = (found[i] * pull).sum();
+      wanted_sum = wanted_sum.defined() ? wanted_sum + wanted_part : wanted_part;
+      found_sum = found_sum.defined() ? found_sum + found_part : found_part;
+    }
+    const auto wanted = torch::autograd::grad({wanted_sum}, leaves), given = torch::autograd::grad({found_sum}, leaves);
+    for (std::size_t i = 0; i < leaves.size(); ++i) CHECK(given[i].allclose(wanted[i], 1e-4, 1e-5));
+    // A loss that uses one output alone.
+    const auto of_one = torch::autograd::grad({joined_linear(input, parts, together ? 2 : 0)[1].sum()}, {input});
+    const auto& second = parts[1];
+    const auto whole = second.weight + second.scaling * at::mm(second.b, second.a);
+    CHECK(of_one[0].allclose(whole.sum(0).detach().expand_as(input), 1e-4, 1e-5));
+  }
+}
+
 TEST_CASE("where sequences begin is counted over the whole batch, padding as a sequence") {
   const auto segments = torch::tensor({{0, 0, 1, -1}, {0, 1, 1, 1}}, at::kLong);
   const Visibility visibility(segments, 4, row_shape_of(segments, {}));
@@ -198,9 +249,10 @@ TEST_CASE("swiglu and rotation have the gradients of their formulas") {
   const auto cos = torch::cat({tables.cos, tables.cos}, -1), sin = torch::cat({tables.sin, tables.sin}, -1);
   const auto halves = heads.chunk(2, -1);
   const auto expected = heads * cos + torch::cat({-halves[1], halves[0]}, -1) * sin;
-  CHECK(rotate(heads, tables).allclose(expected));
+  const auto turned = [&](const at::Tensor& x) { return std::get<0>(rotate(x, x, tables)); };
+  CHECK(turned(heads).allclose(expected));
   const auto pull = torch::randn({2, 4, 3, 6}, at::kDouble);
-  CHECK(torch::autograd::grad({(rotate(heads, tables) * pull).sum()}, {heads})[0].allclose(
+  CHECK(torch::autograd::grad({(turned(heads) * pull).sum()}, {heads})[0].allclose(
       torch::autograd::grad({(expected * pull).sum()}, {heads})[0]));
 }
 
