@@ -7,10 +7,12 @@
 
 #include <ATen/DeviceAccelerator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <iostream>
 
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <iostream>
 
 namespace sealift::trainer {
 namespace {
@@ -30,8 +32,9 @@ RankDevice on_cpu(const std::string& reason) {
   return {.line = "device cpu: " + reason, .description = {{"type", "cpu"}, {"reason", reason}}};
 }
 
-/// What is wrong with the ranks' devices, each "cpu" or "gpu UUID"; empty if nothing is.
-std::string find_fault(const std::vector<std::string>& devices) {
+/// What is wrong with the ranks' devices, each "cpu" or "gpu UUID"; empty if nothing is. Where `share`, ranks may have
+/// one GPU together.
+std::string find_fault(const std::vector<std::string>& devices, bool share) {
   std::vector<std::int64_t> on_cpus, on_gpus;
   std::map<std::string, std::vector<std::int64_t>> by_uuid;
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {
@@ -43,7 +46,8 @@ std::string find_fault(const std::vector<std::string>& devices) {
     return train::name_ranks(on_cpus) + " would train on CPUs and " + train::name_ranks(on_gpus) + " on GPUs";
   }
   for (const auto& [uuid, ranks] : by_uuid) {
-    if (ranks.size() > 1 && !uuid.empty()) return train::name_ranks(ranks) + " would share the device " + uuid;
+    if (ranks.size() > 1 && !uuid.empty() && !share)
+      return train::name_ranks(ranks) + " would share the device " + uuid;
   }
   return {};
 }
@@ -113,6 +117,11 @@ void compute_reproducibly(RankDevice& device) {
   device.description["numerics"] = {{"tf32", false}, {"deterministic_kernels", true}};
 }
 
+bool shares_devices_for_tests() {
+  const char* value = std::getenv(kSharedDeviceForTests);
+  return value != nullptr && std::string_view(value) == "yes";
+}
+
 void check_devices(const RankDevice& mine, const train::Launch& launch, const train::World& world) {
   if (world.size == 1) return;
   c10d::PrefixStore store("devices", world.store);
@@ -120,11 +129,17 @@ void check_devices(const RankDevice& mine, const train::Launch& launch, const tr
   if (world.rank == 0) {  // one rank reads all, so that thousands of ranks ask for one value each
     std::vector<std::string> devices;
     for (std::int64_t rank = 0; rank < world.size; ++rank) devices.push_back(store.get_to_str(std::to_string(rank)));
-    store.set("verdict", find_fault(devices));
+    store.set("verdict", find_fault(devices, shares_devices_for_tests()));
   }
   const auto fault = store.get_to_str("verdict");
   TORCH_CHECK(fault.empty(), fault, "; this host has ", launch.local_world_size,
               " ranks: start one for each device, or use --device cpu everywhere");
+  if (!shares_devices_for_tests() || !mine.device.is_cuda()) return;
+  // NCCL refuses two ranks on a device of one host, and takes each for a host of its own by this.
+  setenv("NCCL_HOSTID", ("sealift-test-" + std::to_string(world.rank)).c_str(), /*overwrite=*/0);
+  if (world.rank == 0)
+    std::cerr << kSharedDeviceForTests << ": ranks may share a device. This is for tests of collectives alone: it is "
+              << "slower than one rank, and no figure of it is one of the device\n";
 }
 
 }  // namespace sealift::trainer

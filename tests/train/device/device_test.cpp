@@ -95,6 +95,14 @@ TEST_CASE("ranks that share a GPU, or are not all on one kind of device, are ref
   CHECK(checked({"GPU-a", "GPU-b", "GPU-a"})
             .starts_with("ranks 0, 2 would share the device GPU-a; this host has 3 ranks"));
   CHECK(checked({"GPU-a", "", "GPU-b"}).starts_with("rank 1 would train on CPUs and ranks 0, 2 on GPUs"));
+  for (const auto& [said, opens] : {std::pair{"yes", true}, {"1", false}, {"", false}}) {
+    CAPTURE(said);
+    setenv(kSharedDeviceForTests, said, 1);
+    CHECK(checked({"GPU-a", "GPU-b", "GPU-a"}).empty() == opens);  // the door for tests
+    CHECK_FALSE(checked({"GPU-a", "", "GPU-a"}).empty());
+  }
+  unsetenv(kSharedDeviceForTests);
+  unsetenv("NCCL_HOSTID");
 }
 
 TEST_CASE("a CUDA half gives the program's registry its NCCL; what is none of it is said to be") {
