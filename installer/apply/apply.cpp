@@ -214,6 +214,7 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
     Installed installed = install(bundle, plan, options, applied.findings, staging, disk, progress);
     applied.record = std::move(installed.record);
     applied.hashed = installed.hashed;
+    applied.times = installed.times;
   }
   prepare_switch(prefix, plan.generation, staging, disk);
   point_current_at(prefix, plan.generation, staging.folder(), disk);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "installer/apply/apply_options.hpp"
+#include "installer/apply/install_times.hpp"
 #include "installer/generations/generation_record.hpp"
 #include "installer/preflight/plan.hpp"
 #include "installer/preflight/preflight.hpp"
@@ -32,6 +33,7 @@ struct Applied {
   std::uint64_t chunks_read = 0;             // of those, were read and right; the others this run had no need of
   std::vector<bundle::MendedVolume> mended;  // what was damaged on the medium, and is right in the prefix
   std::uint64_t hashed = 0;                  // reused files that were hashed, since their stamps did not match
+  InstallTimes times;                        // of an installation
   std::optional<GenerationRecord> record;    // of an installation that was not a dry run
 };
 

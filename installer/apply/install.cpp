@@ -4,6 +4,7 @@
 #include "installer/apply/install.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <thread>
 
@@ -114,6 +115,20 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const InstallPl
   return record;
 }
 
+// Milliseconds since it was made, or since it was asked last.
+class Clock {
+ public:
+  std::uint64_t lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - began_).count();
+    began_ = now;
+    return static_cast<std::uint64_t>(took);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const ApplyOptions& options,
@@ -123,6 +138,8 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   const bundle::Environment& environment = bundle.manifest().environment;
   Stamps stamps = stamps_for(plan, options);
   if (options.verify_store) hold_records_to_bundle(bundle, plan.reuse, Store(prefix), options.threads, progress);
+  InstallTimes times;
+  Clock clock;
   if (!plan.unpack.empty()) progress.begin("unpacking", bytes_of(plan.unpack));
   unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, options.threads, progress, stamps);
   if (!plan.unpack.empty()) progress.end();
@@ -131,6 +148,7 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   disk.make_folder(prefix.store());
   disk.make_folder(prefix.generations());
   publish(plan.unpack, prefix, disk);
+  times.unpack = clock.lap();
 
   progress.note("building generation " + Prefix::generation_name(plan.generation));
   const fs::path folder = staging.folder() / "generation";
@@ -143,15 +161,20 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
     written.get();
   }
 
+  times.build = clock.lap();
+
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);
   if (options.compile_bytecode) progress.note("compiling bytecode");
   try {
     if (options.compile_bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
     progress.note("self-test");
-    record.self_check =
-        self_check(environment, layout, folder, scratch,
-                   {.depth = options.self_check, .arch = bundle.manifest().target.arch, .waivers = options.waivers});
+    record.self_check = self_check(environment, layout, folder, scratch,
+                                   {.depth = options.self_check,
+                                    .arch = bundle.manifest().target.arch,
+                                    .threads = options.threads,
+                                    .waivers = options.waivers});
+    times.self_test = clock.lap();
   } catch (const bundle::Error& error) {
     if (error.code() != bundle::ErrorCode::Usage)  // a mistyped waiver is no fault of what was built
       keep_failed(prefix, record, folder, error, staging.folder(), disk);
@@ -171,7 +194,7 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
   if (fs::exists(prefix.failed(), ignored)) stamps.follow_links(prefix, true);  // what was written to keeps no stamp
   if (forget_failed(prefix, disk)) stamps.follow_links(prefix);                 // it has lost names
   stamps.save(prefix, staging.folder(), disk);
-  return {.record = std::move(record), .hashed = hashed};
+  return {.record = std::move(record), .times = times, .hashed = hashed};
 }
 
 }  // namespace sealift::installer

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "installer/apply/apply_options.hpp"
+#include "installer/apply/install_times.hpp"
 #include "installer/apply/staging.hpp"
 #include "installer/generations/generation_record.hpp"
 #include "installer/preflight/preflight.hpp"
@@ -13,6 +14,7 @@ namespace sealift::installer {
 
 struct Installed {
   GenerationRecord record;
+  InstallTimes times;
   std::uint64_t hashed = 0;  // files of the store that did not have their stamp and were hashed
 };
 

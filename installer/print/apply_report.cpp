@@ -37,6 +37,28 @@ std::string medium_text(const Applied& applied) {
          " read and right; the others were not needed and not looked at (sealift-install verify reads all)";
 }
 
+std::string seconds(std::uint64_t milliseconds) {
+  return std::to_string(milliseconds / 1000) + "." + std::to_string(milliseconds / 100 % 10);
+}
+
+// What the self-test cost beside installing, so that who waits knows for what.
+std::string times_text(const Applied& applied) {
+  std::string parts;
+  for (const SelfCheck::Took& took : applied.record->self_check.took)
+    parts += (parts.empty() ? " (" : ", ") + took.part + " " + seconds(took.milliseconds);
+  return "unpacking " + seconds(applied.times.unpack) + " s, building " + seconds(applied.times.build) +
+         " s, self-test " + seconds(applied.times.self_test) + " s" + (parts.empty() ? "" : parts + ")");
+}
+
+bundle::Json json_of_times(const Applied& applied) {
+  bundle::Json parts = bundle::Json::object();
+  for (const SelfCheck::Took& took : applied.record->self_check.took) parts[took.part] = took.milliseconds;
+  return {{"unpack", applied.times.unpack},
+          {"build", applied.times.build},
+          {"self_test", applied.times.self_test},
+          {"parts", std::move(parts)}};
+}
+
 }  // namespace
 
 bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
@@ -64,6 +86,7 @@ bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
   if (applied.record) {
     json["audit"] = to_json(applied.record->audit);
     json["self_test"] = to_json(applied.record->self_check);
+    json["milliseconds"] = json_of_times(applied);
   }
   return json;
 }
@@ -94,6 +117,7 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
   if (applied.record) {
     line("audit     ", facts_of(applied.record->audit));
     line("self-test ", facts_of(applied.record->self_check));
+    line("time      ", times_text(applied));
   }
   std::error_code ignored;
   const std::filesystem::path current = options.prefix.current(), programs = current / "bin";

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each step is a process of its own, so that one cannot break the next. The cheapest and most telling step comes first.
+// Each part is a process of its own, so that one cannot break the next; so they run beside each other on idle cores.
+// The cheapest and most telling one begins first.
 #include "installer/trial/self_check.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
 
 #include "installer/trial/bare_environment.hpp"
 #include "installer/trial/load_check.hpp"
 #include "installer/trial/self_check_scripts.hpp"
 #include "sealift/bundle/core/file.hpp"
+#include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/host/child_process.hpp"
 #include "sealift/bundle/native/host_libraries.hpp"
 
@@ -80,62 +85,106 @@ class Checker {
     if (brought != layout_.end() && brought->second.origin->wheel)
       fail(environment_.interpreter.text(), "an interpreter that an entry of the bundle places",
            "a program of " + brought->second.origin->owner);
-    if (!environment_.imports.empty()) import_modules();
-    if (options_.depth == SelfCheckOptions::Depth::Imports) return result_;
-    load_native_files();
-    all_reduce();
+    const bool only_imports = options_.depth == SelfCheckOptions::Depth::Imports;
+    run_parts(only_imports ? 1 : kParts.size());
     if (options_.depth != SelfCheckOptions::Depth::Training) return result_;
-    train();
-    verify();
+    timed("training", result_, [&] { train(); });
+    timed("verification", result_, [&] { verify(); });
     return result_;
   }
 
  private:
+  struct Part {
+    const char* name;
+    void (Checker::*run)(SelfCheck& to, const fs::path& scratch) const;
+  };
+  static const std::array<Part, 3> kParts;
+
+  template <class Work>
+  static void timed(const char* name, SelfCheck& to, const Work& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const auto took =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+    to.took.push_back({.part = name, .milliseconds = static_cast<std::uint64_t>(took)});
+  }
+
+  // The first `count`, each with a result of its own; these are put together in their order.
+  void run_parts(std::size_t count) {
+    std::array<SelfCheck, kParts.size()> results;
+    std::array<std::exception_ptr, kParts.size()> failures;
+    try {
+      bundle::parallel_for(options_.threads, count, [&](std::size_t i) {
+        try {
+          const fs::path scratch = scratch_ / ("part" + std::to_string(i));
+          fs::create_directory(scratch);
+          timed(kParts[i].name, results[i], [&] { (this->*kParts[i].run)(results[i], scratch); });
+        } catch (...) {
+          failures[i] = std::current_exception();
+          throw;  // so that nothing more is begun
+        }
+      });
+    } catch (...) {
+      for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
+      throw;
+    }
+    for (SelfCheck& part : results) take(std::move(part));
+  }
+  void take(SelfCheck part) {
+    result_.milliseconds += part.milliseconds;
+    result_.steps.insert(result_.steps.end(), part.steps.begin(), part.steps.end());
+    result_.waived.insert(result_.waived.end(), part.waived.begin(), part.waived.end());
+    result_.took.insert(result_.took.end(), part.took.begin(), part.took.end());
+  }
+
   // What a wheel brings under a name is not what that step is about.
   bool places(const std::string& path) const {
     const auto there = layout_.find(path);
     return there != layout_.end() && there->second.type != Place::Type::Folder && !there->second.origin->wheel;
   }
-  bundle::Child python(const std::string& code, const std::vector<std::string>& more = {}) const {
+  bundle::Child python(const std::string& code, const fs::path& scratch,
+                       const std::vector<std::string>& more = {}) const {
     bundle::Child child{.arguments = {interpreter_.string(), "-I", "-B", "-c", code},
-                        .environment = bare_environment(interpreter_, scratch_),
+                        .environment = bare_environment(interpreter_, scratch),
                         .patience = options_.patience};
     child.arguments.insert(child.arguments.end(), more.begin(), more.end());
     return child;
   }
-  void add(std::string name, bool passed, std::string detail) {
-    result_.steps.push_back({.name = std::move(name), .passed = passed, .detail = std::move(detail)});
+  static void add(SelfCheck& to, std::string name, bool passed, std::string detail) {
+    to.steps.push_back({.name = std::move(name), .passed = passed, .detail = std::move(detail)});
   }
 
-  void import_modules() {
+  void import_modules(SelfCheck& to, const fs::path& scratch) const {
+    if (environment_.imports.empty()) return;
     const std::string code = import_statement(environment_.imports);
-    const bundle::Child child = python(code);
+    const bundle::Child child = python(code, scratch);
     const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good())
       fail(environment_.interpreter.text() + " -I -B -c \"" + code + "\"", "the modules to be imported",
            end.text(child));
-    result_.milliseconds = end.milliseconds;
+    to.milliseconds = end.milliseconds;
   }
 
-  void load_native_files() {
+  void load_native_files(SelfCheck& to, const fs::path& scratch) const {
     const std::vector<ElfPlace> files = elf_files(layout_, generation_, options_.arch);
     require_native(options_.waivers, files);
-    if (files.empty()) return add("native files", false, "there is none");
+    if (files.empty()) return add(to, "native files", false, "there is none");
     if (!places(environment_.interpreter.text()))
-      return add("native files", false, "the bundle brings no interpreter to load them with");
-    LoadReport report = load_check(files, generation_, interpreter_, scratch_, options_.patience, of_host());
-    const std::string unneeded = waive(report.broken);
+      return add(to, "native files", false, "the bundle brings no interpreter to load them with");
+    LoadReport report = load_check(files, generation_, interpreter_, scratch, options_.patience, of_host());
+    const std::string unneeded = waive(report.broken, to);
     if (!report.broken.empty())
       fail(report.broken.front().path, "every native file to load, or to wait for the GPU's driver",
            std::to_string(report.broken.size()) + " of " + std::to_string(report.files) +
                " do not load: " + listed(report.broken),
            kOrWaive);
-    add("native files", true,
+    add(to, "native files", true,
         std::to_string(report.loaded) + " of " + std::to_string(report.files) + " libraries and programs load" +
             unneeded);
-    if (!report.host.empty()) add("files that need this machine's own libraries", false, listed(report.host));
-    if (!report.driver.empty()) add("files that need a driver", false, listed(report.driver));
-    if (!report.plugins.empty()) add("plugins that nothing here needs", false, listed(report.plugins));
+    if (!report.host.empty()) add(to, "files that need this machine's own libraries", false, listed(report.host));
+    if (!report.driver.empty()) add(to, "files that need a driver", false, listed(report.driver));
+    if (!report.plugins.empty()) add(to, "plugins that nothing here needs", false, listed(report.plugins));
   }
 
   std::vector<std::string> of_host() const {
@@ -146,7 +195,7 @@ class Checker {
   }
 
   // Takes out of `broken` what is waived, and names the waivers that nothing needed.
-  std::string waive(std::vector<LoadReport::Unloaded>& broken) {
+  std::string waive(std::vector<LoadReport::Unloaded>& broken, SelfCheck& to) const {
     std::string unneeded;
     for (const bundle::Waiver& waiver : options_.waivers) {
       const auto found =
@@ -155,49 +204,51 @@ class Checker {
         unneeded += (unneeded.empty() ? "; waivers that were not needed: " : ", ") + waiver.path;
         continue;
       }
-      result_.waived.push_back({.path = found->path, .fault = found->reason, .reason = waiver.reason});
+      to.waived.push_back({.path = found->path, .fault = found->reason, .reason = waiver.reason});
       broken.erase(found);
     }
     return unneeded;
   }
 
-  void all_reduce() {
+  void all_reduce(SelfCheck& to, const fs::path& scratch) const {
     const char* const name = "all-reduce of two ranks";
     const std::string torch = environment_.site_packages.text() + "/torch/";
     if (!layout_.contains(torch + "__init__.py") || !layout_.contains(torch + "distributed/__init__.py"))
-      return add(name, false, "the bundle brings no torch");
-    const bundle::Child child = python(kAllReduceScript, {scratch_.string()});
+      return add(to, name, false, "the bundle brings no torch");
+    const bundle::Child child = python(kAllReduceScript, scratch, {scratch.string()});
     const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.late && end.exit_code == kNotPossible)
-      return add(name, false, end.errors.substr(0, end.errors.find('\n')));
+      return add(to, name, false, end.errors.substr(0, end.errors.find('\n')));
     if (!end.good()) fail("an all-reduce of two ranks over Gloo", "both ranks to get the sum", end.text(child));
-    add(name, true, "Gloo over the loopback, " + std::to_string(end.milliseconds) + " ms");
+    add(to, name, true, "Gloo over the loopback, " + std::to_string(end.milliseconds) + " ms");
   }
 
   void train() {
-    if (!places(kTrainer)) return add("training", false, std::string("the bundle places no ") + kTrainer);
+    if (!places(kTrainer)) return add(result_, "training", false, std::string("the bundle places no ") + kTrainer);
     const bundle::Child child{.arguments = {(generation_ / kTrainer).string(), "run", "--steps", "2", "--ranks", "1",
                                             "--threads", "1", "--out", (scratch_ / "training").string()},
                               .environment = bare_environment(generation_ / kTrainer, scratch_),
                               .patience = options_.patience};
     const bundle::ChildEnd end = bundle::run_child(child);
     if (!end.good()) fail(std::string(kTrainer) + " run --steps 2", "two steps of training", end.text(child));
-    add("training", true, "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
+    add(result_, "training", true,
+        "two steps of " + std::string(kTrainer) + ", " + std::to_string(end.milliseconds) + " ms");
   }
 
   // Only what needs no finished generation: its record is written after this.
   void verify() {
     const char* const name = "verification";
-    if (!places(kVerifier)) return add(name, false, std::string("the bundle places no ") + kVerifier);
+    if (!places(kVerifier)) return add(result_, name, false, std::string("the bundle places no ") + kVerifier);
     const bundle::Child child{
         .arguments = {(generation_ / kVerifier).string(), "run", "--level", "quick", "--only", "arithmetic", "--only",
                       "communication", "--only", "training", "--out", (scratch_ / "verification").string()},
         .environment = bare_environment(generation_ / kVerifier, scratch_),
         .patience = options_.patience};
     const bundle::ChildEnd end = bundle::run_child(child);
-    if (!end.late && end.exit_code == kNothingRun) return add(name, false, end.text(child));
+    if (!end.late && end.exit_code == kNothingRun) return add(result_, name, false, end.text(child));
     if (!end.good()) fail(std::string(kVerifier) + " run --level quick", "every check to pass", end.text(child));
-    add(name, true, std::string(kVerifier) + " run --level quick, " + std::to_string(end.milliseconds) + " ms");
+    add(result_, name, true,
+        std::string(kVerifier) + " run --level quick, " + std::to_string(end.milliseconds) + " ms");
   }
 
   const bundle::Environment& environment_;
@@ -208,6 +259,10 @@ class Checker {
   const fs::path interpreter_;
   SelfCheck result_;
 };
+
+const std::array<Checker::Part, 3> Checker::kParts = {{{"imports", &Checker::import_modules},
+                                                       {"native files", &Checker::load_native_files},
+                                                       {"all-reduce", &Checker::all_reduce}}};
 
 }  // namespace
 

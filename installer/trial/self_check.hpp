@@ -35,6 +35,13 @@ struct SelfCheck {
     bool operator==(const Waived&) const = default;
   };
   std::vector<Waived> waived = {};
+
+  // What each part cost by the clock; parts run beside each other. Not in the record.
+  struct Took {
+    std::string part;
+    std::uint64_t milliseconds = 0;
+  };
+  std::vector<Took> took = {};
 };
 
 struct SelfCheckOptions {
@@ -47,11 +54,14 @@ struct SelfCheckOptions {
   Depth depth = Depth::Full;
   std::string arch = "x86_64";                               // native files for others are not tried
   std::chrono::seconds patience = std::chrono::minutes(10);  // with each program
+  unsigned threads = 1;                                      // parts that run at a time
   std::vector<bundle::Waiver> waivers = {};                  // for native files that do not load, and for nothing else
 };
 
-// `scratch` serves as HOME and TMPDIR. Throws SelfTest with the end of the program's stderr, and Usage for a waiver
-// that names no native file. An environment without imports and libraries is checked without an interpreter.
+// Each part has a folder of its own below `scratch` as HOME and TMPDIR. Of several that fail, the first one counts in
+// the order in which they would run one after the other. Throws SelfTest with the end of the program's stderr, and
+// Usage for a waiver that names no native file. An environment without imports and libraries is checked without an
+// interpreter.
 SelfCheck self_check(const bundle::Environment& environment, const Layout& layout,
                      const std::filesystem::path& generation, const std::filesystem::path& scratch,
                      const SelfCheckOptions& options = {});

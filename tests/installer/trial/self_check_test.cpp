@@ -130,6 +130,36 @@ TEST_CASE("what a wheel brings under a program's name is not run by the self-tes
   CHECK_REFUSED(test(), SelfTest, "evil-1.0");
 }
 
+TEST_CASE("the self-test's parts run beside each other, and of several that fail the first one is told") {
+  const TempDir dir;
+  bundle::Environment environment;
+  environment.imports = {"demo"};
+  const auto entry = std::make_shared<Place::Origin>(Place::Origin{.owner = "wheels/torch.whl", .item = ""});
+  Layout layout;
+  for (const char* name : {"/torch/__init__.py", "/torch/distributed/__init__.py"})
+    layout[environment.site_packages.text() + name] = {.type = Place::Type::File, .origin = entry};
+  // The imports end only once the all-reduce has begun.
+  const auto test = [&](const std::string& end, unsigned threads) {
+    fs::remove(dir / "met");
+    for (const char* part : {"part0", "part1", "part2"}) fs::remove_all(dir / part);
+    write_file(dir / "bin/python3",
+               "#!/bin/sh\ncase \"$4\" in\n'import demo') until test -e \"$HOME/../met\"; do :; done; "
+               "echo first >&2;;\n*) touch \"$HOME/../met\"; echo second >&2;;\nesac\n" +
+                   end);
+    fs::permissions(dir / "bin/python3", fs::perms::owner_all);
+    return self_check(environment, layout, dir.path(), dir.path(),
+                      {.patience = std::chrono::seconds(threads == 1 ? 1 : 20), .threads = threads});
+  };
+  const SelfCheck check = test("exit 0\n", 3);
+  REQUIRE(check.steps.size() == 2);
+  CHECK(check.steps[1].passed);
+  REQUIRE(check.took.size() == 3);
+  CHECK(check.took[0].part == "imports");
+  CHECK(check.took[2].part == "all-reduce");
+  CHECK_REFUSED(test("exit 1\n", 3), SelfTest, "first");
+  CHECK_REFUSED(test("exit 0\n", 1), SelfTest, "no end after 1 seconds");  // one after the other, as on one core
+}
+
 TEST_CASE("without modules to import no interpreter is run or needed") {
   const Site site;
   TinyBundle tiny;
