@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Chinese pages stay in step with the English ones: as many headings of each level in one order, as many tables with as
+# many rows, and the same commands in the same order. Words are read by people (CONTRIBUTING.md, "Translations").
+#   .ci/translations.py
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:sudo )?(sealift-\w+|pip|uv|hf|curl|apt\S*|dnf|podman|docker|skopeo|oras|ctr|cp|rsync|export|source|"
+                      r"srun|sbatch|torchrun|cmake|git|tar|token|python|install|echo|\.)\b")
+
+
+def headings(text):
+    return [len(marks) for marks in re.findall(r"^(#+) ", without_code(text), re.M)]
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+
+
+def tables(text):
+    """Rows of each table."""
+    return [len(rows.splitlines()) for rows in re.findall(r"(?:^\|.*\|\n)+", without_code(text) + "\n", re.M)]
+
+
+def commands(text):
+    lines = []
+    for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```", text, re.M | re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            line = re.sub(r"\s+# .*$", "", line).strip()
+            if PROGRAMS.match(line) and "->" not in line:
+                # What a person writes in a sentence, and the language that is asked for, are translated.
+                line = re.sub(r"=[^'=]*'$", "='", line).replace(" --lang zh", "")
+                lines.append(re.sub(r"\s+", " ", line))
+    return lines
+
+
+def main():
+    faults, pairs = [], 0
+    for chinese in sorted([*ROOT.glob("*_zh.md"), *ROOT.glob("docs/*_zh.md")]):
+        english = chinese.with_name(chinese.name.replace("_zh.md", ".md"))
+        pairs += 1
+        here, there = chinese.read_text(), english.read_text()
+        for what, of in (("headings", headings), ("tables and their rows", tables), ("commands", commands)):
+            mine, theirs = of(here), of(there)
+            if mine == theirs:
+                continue
+            at = next((i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b), min(len(mine), len(theirs)))
+            tell = [str(side[at]) if at < len(side) else "nothing more" for side in (theirs, mine)]
+            faults.append(f"{chinese.relative_to(ROOT)}: {what} differ from {english.name}: the {at + 1}th is\n"
+                          f"    {tell[0]}\n  there, and here\n    {tell[1]}")
+    print("\n".join(faults) or f"translations: {pairs} Chinese pages have the headings, tables and commands of the English")
+    return 1 if faults else 0
+
+
+sys.exit(main())
