@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "offline_repo/chunks/cache_size.hpp"
 #include "offline_repo/holdings/holdings.hpp"
 #include "offline_repo/server/descriptors.hpp"
 #include "offline_repo/server/server.hpp"
@@ -34,7 +35,7 @@ struct ServeOptions {
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   unsigned connections = kConnections;
   unsigned per_client = 64;
-  unsigned cache = 512;
+  unsigned cache = cache_for(memory_here());
   bool quiet = false;
   std::string admin_listen;
   std::filesystem::path audit_log;

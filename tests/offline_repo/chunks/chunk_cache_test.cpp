@@ -3,6 +3,8 @@
 // many clients share it.
 #include "offline_repo/chunks/chunk_cache.hpp"
 
+#include "offline_repo/chunks/cache_size.hpp"
+
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -205,4 +207,29 @@ TEST_CASE("of a damaged chunk no client gets a byte, however many want it at onc
   }
   CHECK(cut == 20);
   CHECK(fetch(live.port, "/simple/").status == 200);
+}
+
+TEST_CASE("the cache's default is an eighth of the memory that this process may take, within bounds") {
+  constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
+  for (const auto& [bytes, mebibytes] : {std::pair{2 * kGibibyte, 512u},
+                                         {24 * kGibibyte, 3072u},
+                                         {kGibibyte / 2, 256u},
+                                         {1024 * kGibibyte, 8192u},
+                                         {std::uint64_t{0}, 1u}}) {
+    CAPTURE(bytes);
+    CHECK(cache_for(bytes) == mebibytes);
+  }
+  const TempDir root;
+  const std::string here = root.path().string() + "/";
+  CHECK(memory_here(here) == 4 * kGibibyte);  // where nobody says
+  write_file(root / "proc/meminfo", "MemTotal:       16777216 kB\nMemFree: 1 kB\n");
+  CHECK(memory_here(here) == 16 * kGibibyte);
+  write_file(root / "proc/self/cgroup", "0::/site/repo.service\n");
+  write_file(root / "sys/fs/cgroup/site/repo.service/memory.max", "max\n");
+  CHECK(memory_here(here) == 16 * kGibibyte);
+  write_file(root / "sys/fs/cgroup/site/memory.max", "1073741824\n");
+  CHECK(memory_here(here) == kGibibyte);
+  write_file(root / "proc/self/cgroup", "0::/../../etc\n");
+  CHECK(memory_here(here) == 16 * kGibibyte);
+  CHECK(memory_here() > 0);
 }
