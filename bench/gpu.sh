@@ -4,7 +4,7 @@
 # against Python; writes a page of what it measured, with device and versions. Quarter of an hour, and 80 GB on the device.
 #   bench/gpu.sh [--device cuda|cpu] [--tiny] [--build DIR] [--out PAGE]
 # --device cpu --tiny: the same without a GPU and in small, so that the script is known to work; the page then says that it measured
-# nothing. --build: a build folder that is up to date already. PAGE: bench/GPU.md, or build/gpu_cpu.md for the CPU.
+# nothing. A part that fails does not stop the others; those that failed are named at the end. --build: a build folder that is up to date already. PAGE: bench/GPU.md, or build/gpu_cpu.md for the CPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 device=cuda tiny= build= out=
@@ -34,7 +34,9 @@ fi
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 
-# part NAME COMMAND...: runs it, keeps what it says on stdout in NAME.out, on stderr in NAME.err, its code in NAME.code
+# part NAME COMMAND...: runs it and writes the page anew, so that a later part cannot lose its figures; keeps what it says on stdout in NAME.out, on
+# stderr in NAME.err, its code in NAME.code.
+failed=
 part() {
   name=$1
   shift
@@ -42,7 +44,9 @@ part() {
   code=0
   "$@" >"$log/$name.out" 2> >(tee "$log/$name.err" >&2) || code=$?
   echo $code >"$log/$name.code"
-  [ $code = 0 ] || echo "gpu.sh: $name exited with $code" >&2
+  [ $code = 0 ] || { echo "gpu.sh: $name exited with $code" >&2; failed+=" $name"; }
+  "$python" bench/gpu_page.py "$log" "$device" "$tiny" >"$out.partial"
+  mv "$out.partial" "$out"
 }
 
 # The tests need no GPU's worth of memory, so they come first.
@@ -56,33 +60,44 @@ fi
 # The trainer: what a CPU computes, then the device; `check` holds the losses together.
 train=$build/bin/sealift-train
 steps=100
-[ -z "$tiny" ] || steps=10
-run() { "$train" run --steps $steps --out "$log/$1" "${@:2}"; }
+[ -z "$tiny" ] || { steps=10; export OMP_NUM_THREADS=1; }
 gpus=1
 [ $device = cpu ] || gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())')
-trainer() {
-  run cpu --device cpu
-  run alone --device $device
-  run fsdp --device $device --parallel-method fsdp
-  results=("$log/cpu/result.json" "$log/alone/result.json" "$log/fsdp/result.json")
+# train_run NAME OPTIONS...: a run that did not end is left out of the comparison, and fails the part.
+train_run() {
+  if "$train" run --steps $steps --out "$log/$1" "${@:2}"; then results+=("$log/$1/result.json"); else broken+=" $1"; fi
+}
+# hold TOLERANCE: the runs in `results` against the first; in small nothing is learnt: only that the runs agree.
+hold() {
+  "$train" check "${results[@]}" --tolerance "$1" ${tiny:+--floor-factor 9} || broken+=" check"
+  [ -z "$broken" ] || { echo "gpu.sh: failed:$broken" >&2; return 1; }
+}
+trainer_fp32() {
+  local results=() broken=
+  train_run cpu --device cpu
+  train_run alone --device $device
+  train_run fsdp --device $device --parallel-method fsdp
   for method in ddp fsdp; do
     [ "$gpus" -gt 1 ] && [ $((32 % gpus)) = 0 ] || continue
-    run all_$method --device cuda --parallel-method $method --ranks "$gpus"
-    results+=("$log/all_$method/result.json")
+    train_run all_$method --device cuda --parallel-method $method --ranks "$gpus"
   done
-  # In small nothing is learnt: only that the runs agree.
-  "$train" check "${results[@]}" --tolerance 1e-4 ${tiny:+--floor-factor 9}
-  run mixed_cpu --device cpu --parallel-method fsdp --precision mixed
-  run mixed --device $device --parallel-method fsdp --precision mixed
-  "$train" check "$log/mixed_cpu/result.json" "$log/mixed/result.json" --tolerance 2e-2 ${tiny:+--floor-factor 9}
+  hold 1e-4
 }
-part trainer trainer
+trainer_mixed() {
+  local results=() broken=
+  train_run mixed_cpu --device cpu --parallel-method fsdp --precision mixed
+  train_run mixed --device $device --parallel-method fsdp --precision mixed
+  hold 2e-2
+}
+part trainer_fp32 trainer_fp32
+part trainer_mixed trainer_mixed
 
 export BENCH_DEVICE=$device BENCH_ROUNDS=${BENCH_ROUNDS:-6} BENCH_SECONDS=${BENCH_SECONDS:-5}
 [ -z "$tiny" ] || export BENCH_TINY=1 BENCH_ROUNDS=2 BENCH_SECONDS=0.2
 part llama "$python" bench/compare_training.py "$build/bin/sealift-bench-training" '^llama_'
 
-"$python" bench/gpu_page.py "$log" "$device" "$tiny" >"$out.partial"
-mv "$out.partial" "$out"
 echo "gpu.sh: wrote $out" >&2
-! grep -vqx 0 "$log"/*.code
+if [ -n "$failed" ]; then
+  echo "gpu.sh: these parts failed:$failed; what they say is above and in $out" >&2
+  exit 1
+fi

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The page of bench/gpu.sh: what each part said, the device, the versions, and the Llama's speed as TFLOP/s.
-# Called last by gpu.sh, with the folder of what the parts wrote; the page goes to stdout.
+# Called by gpu.sh after each part, with the folder of what the parts wrote; the page goes to stdout.
 # Every figure is of this run. A part that failed or was not run is said to have, and a run without a GPU claims none.
+# What earlier machines gave is in gpu_figures.tsv and ends each page of a GPU.
 #   gpu_page.py FOLDER DEVICE TINY
+#   gpu_page.py --earlier              bench/GPU.md as long as no GPU has run gpu.sh since
 import datetime
 import pathlib
 import platform
@@ -10,7 +12,10 @@ import subprocess
 import sys
 import textwrap
 
-import torch
+try:
+    import torch
+except ImportError:  # --earlier needs none
+    torch = None
 
 # Dense bf16 with fp32 sums, TFLOP/s, from NVIDIA's data sheets; a device that is not here gets no share of its peak.
 PEAKS = {"H200": 989.4, "H100 NVL": 835.5, "H100 PCIe": 756.0, "H100": 989.4, "A100": 312.0, "L40S": 362.0, "B200": 2250.0}
@@ -57,6 +62,24 @@ def versions(device):
     yield "this project", commit or "not a checkout"
 
 
+def earlier():
+    """The figures of gpu_figures.tsv: sections as there, each row with the command that gives it."""
+    lines = (pathlib.Path(__file__).parent / "gpu_figures.tsv").read_text().splitlines()
+    for line in lines:
+        if line.startswith("# "):
+            continue
+        if line.startswith("## "):
+            yield f"\n{line}\n"
+        elif "\t" not in line:
+            if line:
+                yield textwrap.fill(line, 118, break_long_words=False) + "\n"
+        else:
+            fields = line.split("\t")
+            yield "| " + " | ".join(fields) + " |"
+            if fields[0] == "what":
+                yield "|---" * len(fields) + "|"
+
+
 def llama_rows(folder, device, tiny):
     name = torch.cuda.get_device_name(0) if device == "cuda" else ""
     peak = next((value for key, value in PEAKS.items() if key in name), None)
@@ -71,6 +94,10 @@ def llama_rows(folder, device, tiny):
 
 
 def main():
+    if sys.argv[1] == "--earlier":
+        print("# What ran on a GPU\n\nMade by `bench/gpu_page.py --earlier`; `bench/gpu.sh` writes it anew where there is a GPU.")
+        print("\n".join(earlier()))
+        return
     folder, device, tiny = pathlib.Path(sys.argv[1]), sys.argv[2], bool(sys.argv[3])
     print("# What ran on a GPU\n" if device == "cuda" else "# A trial without a GPU\n")
     print(f"Written by `bench/gpu.sh`, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC.")
@@ -82,8 +109,10 @@ def main():
         print(f"| {key} | {value} |")
     print(f"\n## Tests: {verdict(folder, 'tests')}\n")
     print(block(read(folder, "tests.out") + read(folder, "tests.err")))
-    print(f"## sealift-train on a CPU and here: {verdict(folder, 'trainer')}\n")
-    print(block(read(folder, "trainer.out")))
+    for precision in ("fp32", "mixed"):
+        name = f"trainer_{precision}"
+        print(f"## sealift-train on a CPU and here, {precision}: {verdict(folder, name)}\n")
+        print(block(read(folder, f"{name}.out")))
     size = "204 thousand" if tiny else "1.1 billion"
     print(f"## A Llama of {size} parameters against Python: {verdict(folder, 'llama')}\n")
     print("Milliseconds per step; ratio is peer ÷ ours. How to read it: [README.md](README.md#on-a-gpu).\n")
@@ -91,6 +120,8 @@ def main():
     for row in llama_rows(folder, device, tiny):
         print(row)
     print("\n" + block(read(folder, "llama.err")))
+    if device == "cuda":
+        print("\n".join(earlier()))
 
 
 main()
