@@ -9,20 +9,20 @@ namespace {
 /// Flash attention over all tokens of the batch as one row of sequences: no mask, no work between sequences.
 /// queries [batch, time, heads, head_dim], keys and values with kv_heads -> like queries
 at::Tensor attend_by_length(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                            const Visibility& visibility, std::int64_t window) {
+                            const Visibility& visibility, std::int64_t window, std::optional<double> scale) {
   const auto starts = visibility.starts(queries.size(0), queries.device());
   const auto before = window > 0 ? std::optional(window - 1) : std::nullopt;
   const auto mixed = std::get<0>(at::_flash_attention_forward(
       queries.flatten(0, 1), keys.flatten(0, 1), values.flatten(0, 1), starts, starts, visibility.longest(),
-      visibility.longest(), /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, /*scale=*/{}, before,
+      visibility.longest(), /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, scale, before,
       before ? std::optional<std::int64_t>(0) : std::nullopt));
   return mixed.view_as(queries);
 }
 
 at::Tensor attend_by_mask(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                          const std::optional<at::Tensor>& mask, bool is_causal) {
+                          const std::optional<at::Tensor>& mask, bool is_causal, std::optional<double> scale) {
   return at::scaled_dot_product_attention(queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), mask,
-                                          /*dropout_p=*/0.0, is_causal, /*scale=*/{},
+                                          /*dropout_p=*/0.0, is_causal, scale,
                                           /*enable_gqa=*/queries.size(2) != keys.size(2))
       .transpose(1, 2);
 }
@@ -70,25 +70,34 @@ AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
       heads_(config.heads),
       kv_heads_(config.kv_heads),
       head_dim_(config.head_dim),
-      window_(config.windows.at(static_cast<std::size_t>(layer))) {
+      window_(config.windows.at(static_cast<std::size_t>(layer))),
+      norms_whole_(config.qk_norm_whole),
+      scale_(config.attention_scale),
+      clip_(config.clip_qkv) {
   const auto queries = heads_ * head_dim_, keys = kv_heads_ * head_dim_;
   q_proj_ = register_module("q_proj", Projection(config.width, queries, config.qkv_bias));
   k_proj_ = register_module("k_proj", Projection(config.width, keys, config.qkv_bias));
   v_proj_ = register_module("v_proj", Projection(config.width, keys, config.qkv_bias));
   o_proj_ = register_module("o_proj", Projection(queries, config.width, config.out_bias));
   if (!config.qk_norm) return;
-  q_norm_ = register_module("q_norm", RmsNorm(head_dim_, config.norm_eps));
-  k_norm_ = register_module("k_norm", RmsNorm(head_dim_, config.norm_eps));
+  q_norm_ = register_module("q_norm", RmsNorm(norms_whole_ ? queries : head_dim_, config.norm_eps));
+  k_norm_ = register_module("k_norm", RmsNorm(norms_whole_ ? keys : head_dim_, config.norm_eps));
 }
 
 at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& around) {
   const auto batch = input.size(0), time = input.size(1);
-  const auto projected = project(input, {q_proj_, k_proj_, v_proj_}, /*together=*/q_norm_ ? 0 : 2);
-  auto queries = projected[0].view({batch, time, heads_, head_dim_});
-  auto keys = projected[1].view({batch, time, kv_heads_, head_dim_});
+  auto projected = project(input, {q_proj_, k_proj_, v_proj_}, /*together=*/q_norm_ || clip_ > 0 ? 0 : 2);
+  if (clip_ > 0) {
+    for (auto& each : projected) each = each.clamp(-clip_, clip_);
+  }
+  auto queries = projected[0], keys = projected[1];
+  if (q_norm_ && norms_whole_) queries = q_norm_(queries), keys = k_norm_(keys);
+  queries = queries.view({batch, time, heads_, head_dim_});
+  keys = keys.view({batch, time, kv_heads_, head_dim_});
   const auto values = projected[2].view({batch, time, kv_heads_, head_dim_});
-  if (q_norm_) queries = q_norm_(queries), keys = k_norm_(keys);
-  std::tie(queries, keys) = rotate(queries, keys, around.rope);
+  if (q_norm_ && !norms_whole_) queries = q_norm_(queries), keys = k_norm_(keys);
+  const auto& rope = window_ > 0 && around.window_rope.cos.defined() ? around.window_rope : around.rope;
+  std::tie(queries, keys) = rotate(queries, keys, rope);
   const auto mixed =
       around.cache ? attend_cached(queries, keys, values, around) : attend(queries, keys, values, around);
   return o_proj_(mixed.reshape({batch, time, heads_ * head_dim_}));
@@ -97,10 +106,11 @@ at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& a
 at::Tensor AttentionImpl::attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                                  const Surroundings& around) const {
   const auto& visibility = *around.visibility;
-  if (visibility.is_causal(window_)) return attend_by_mask(queries, keys, values, {}, /*is_causal=*/true);
+  if (visibility.is_causal(window_)) return attend_by_mask(queries, keys, values, {}, /*is_causal=*/true, scale_);
   const bool is_half = queries.scalar_type() == at::kHalf || queries.scalar_type() == at::kBFloat16;
-  if (queries.is_cuda() && is_half) return attend_by_length(queries, keys, values, visibility, window_);
-  return attend_by_mask(queries, keys, values, visibility.mask(window_, queries.options()), /*is_causal=*/false);
+  if (queries.is_cuda() && is_half) return attend_by_length(queries, keys, values, visibility, window_, scale_);
+  return attend_by_mask(queries, keys, values, visibility.mask(window_, queries.options()), /*is_causal=*/false,
+                        scale_);
 }
 
 at::Tensor AttentionImpl::attend_cached(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
@@ -113,7 +123,7 @@ at::Tensor AttentionImpl::attend_cached(const at::Tensor& queries, const at::Ten
   const auto end = cache.length + 1;  // one token, which sees all that the window holds
   const auto begin = window_ > 0 ? std::max<std::int64_t>(0, end - window_) : 0;
   return attend_by_mask(queries, cache.keys[layer].narrow(1, begin, end - begin),
-                        cache.values[layer].narrow(1, begin, end - begin), {}, /*is_causal=*/false);
+                        cache.values[layer].narrow(1, begin, end - begin), {}, /*is_causal=*/false, scale_);
 }
 
 }  // namespace sealift::trainer

@@ -58,6 +58,7 @@ class Visibility {
 struct Surroundings {
   RopeTables rope;
   std::shared_ptr<const Visibility> visibility;
+  RopeTables window_rope;          ///< of layers with a window; undefined: as all
   at::Tensor counted;              ///< [batch, time] bool: no padding; undefined: all
   KeyValueCache* cache = nullptr;  ///< of a generation, which takes no gradients
 };
@@ -76,6 +77,9 @@ class AttentionImpl : public torch::nn::Module {
                            const Surroundings& around) const;
 
   std::int64_t layer_, heads_, kv_heads_, head_dim_, window_;
+  bool norms_whole_;             ///< of all heads together
+  std::optional<double> scale_;  ///< of scores; unset: 1 / sqrt(head_dim)
+  double clip_;                  ///< the most that an element of queries, keys and values is; 0: any
   Projection q_proj_{nullptr}, k_proj_{nullptr}, v_proj_{nullptr}, o_proj_{nullptr};
   RmsNorm q_norm_{nullptr}, k_norm_{nullptr};  ///< null unless the config has them
 };

@@ -44,6 +44,7 @@ std::shared_ptr<FeedForward> make_feed_forward(const DecoderConfig& config, std:
 
 DecoderImpl::DecoderImpl(const DecoderConfig& config, const DecoderOptions& options)
     : config_(config), options_(options), rope_(config.rope, config.head_dim, config.max_positions) {
+  if (config.window_rope) window_rope_.emplace(*config.window_rope, config.head_dim, config.max_positions);
   // Containers only for their names: model.layers.0 and so on.
   const auto body = register_module("model", std::make_shared<torch::nn::Module>());
   embedding_ = body->register_module("embed_tokens", Table(config.vocabulary, config.width));
@@ -53,7 +54,7 @@ DecoderImpl::DecoderImpl(const DecoderConfig& config, const DecoderOptions& opti
         layers->register_module(std::to_string(i), train::Shardable<train::Recomputed<DecoderLayer>>(config, i)));
     layers_.back()->recomputes = options.recompute;
   }
-  norm_ = body->register_module("norm", RmsNorm(config.width, config.norm_eps));
+  norm_ = body->register_module("norm", RmsNorm(config.width, config.norm_eps, config.norm));
   if (config.reward_head) {
     head_ = register_module("score", Table(1, config.width));
   } else if (!config.tied_head) {
@@ -71,6 +72,7 @@ std::tuple<at::Tensor, at::Tensor> DecoderImpl::forward(const TokenBatch& given)
       batch.positions.defined() ? batch.positions : at::arange(time, batch.ids.options()).unsqueeze(0);
   Surroundings around{.rope = rope_.tables(positions),
                       .visibility = std::make_shared<const Visibility>(batch.segments, time, *batch.shape)};
+  if (window_rope_) around.window_rope = window_rope_->tables(positions);
   if (config_.experts && batch.segments.defined()) around.counted = batch.segments >= 0;
   const auto [hidden, routed] = run(batch.ids, around);
   const auto loss = router_loss(routed, batch, around.counted);
@@ -88,9 +90,10 @@ at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache)
   TORCH_CHECK(cache.length == 0 || time == 1, "a cache has ", cache.length, " tokens and shall take ", time,
               "; after the prompt, give one at a time");
   const auto positions = at::arange(cache.length, cache.length + time, ids.options()).unsqueeze(0);
-  const Surroundings around{.rope = rope_.tables(positions),
-                            .visibility = std::make_shared<const Visibility>(at::Tensor(), time, RowShape{}),
-                            .cache = &cache};
+  Surroundings around{.rope = rope_.tables(positions),
+                      .visibility = std::make_shared<const Visibility>(at::Tensor(), time, RowShape{}),
+                      .cache = &cache};
+  if (window_rope_) around.window_rope = window_rope_->tables(positions);
   const auto hidden = std::get<0>(run(ids, around));
   cache.length += time;
   return torch::linear(hidden.select(1, time - 1), head());
@@ -98,13 +101,17 @@ at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache)
 
 std::tuple<at::Tensor, at::Tensor> DecoderImpl::run(const at::Tensor& ids, const Surroundings& around) {
   auto hidden = at::embedding(embedding_->weight, ids, config_.padding_token.value_or(-1));
+  if (config_.embedding_scale != 1) hidden = hidden * config_.embedding_scale;
   at::Tensor routed;
   for (auto& layer : layers_) {
     at::Tensor of_layer;
     std::tie(hidden, of_layer) = layer(hidden, around);
     if (of_layer.defined()) routed = routed.defined() ? routed + of_layer : of_layer;
   }
-  return {norm_(hidden), routed};
+  hidden = norm_(hidden);
+  // Before the head, where it is linear: nobody holds all logits.
+  if (config_.logit_divisor != 1) hidden = hidden / config_.logit_divisor;
+  return {hidden, routed};
 }
 
 at::Tensor DecoderImpl::scores(const at::Tensor& hidden, const at::Tensor& last) const {

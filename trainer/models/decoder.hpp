@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only language model as `DecoderConfig` describes it: Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE.
+// A decoder-only language model as `DecoderConfig` describes it, of any family of families.hpp.
 // Built from a model folder's config, filled by a `Source` (hf_folder.hpp), spread by `parallelize`, called by
 // objectives. One class whose parts are plain options. The head is used inside the root's forward, where its unit is
 // gathered.
@@ -58,6 +58,7 @@ class DecoderImpl : public torch::nn::Module {
   DecoderConfig config_;
   DecoderOptions options_;
   Rope rope_;
+  std::optional<Rope> window_rope_;
   Table embedding_{nullptr};
   std::vector<train::Shardable<train::Recomputed<DecoderLayer>>> layers_;
   RmsNorm norm_{nullptr};

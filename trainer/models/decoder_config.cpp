@@ -7,6 +7,7 @@
 #include <sealift/safetensors.hpp>
 
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 
 #include <algorithm>
 #include <array>
@@ -33,49 +34,12 @@ constexpr const char* kHarmless =
     "task_specific_params temperature tie_encoder_decoder tokenizer_class top_k top_p torchscript "
     "transformers.js_config transformers_version typical_p unsloth_fixed unsloth_version use_bfloat16 use_cache ";
 
-/// What differs between families: the rest of the parts are the same.
-struct Family {
-  const char* name;
-  double theta = 10000;
-  double norm_eps = 1e-6;
-  std::int64_t kv_heads = 0;  ///< if not given; 0: as many as heads
-  std::int64_t head_dim = 0;  ///< if not given; 0: width / heads
-  std::int64_t window = 0;    ///< if not given
-  enum { NoWindow, EveryLayer, EveryLayerIfUsed, SomeLayersIfUsed } windows = NoWindow;
-  enum { NoBias, QkvBias, BiasByKey } attention_bias = NoBias;
-  bool mlp_bias_by_key = false;
-  bool qk_norm = false;
-};
-
-/// The defaults are those of transformers' configuration classes, which its config.json files leave out.
 const Family& family_of(ConfigKeys& keys) {
-  static const std::array<Family, 6> kFamilies{
-      Family{.name = "llama", .attention_bias = Family::BiasByKey, .mlp_bias_by_key = true},
-      Family{.name = "mistral", .kv_heads = 8, .window = 4096, .windows = Family::EveryLayer},
-      Family{.name = "mixtral", .theta = 1e6, .norm_eps = 1e-5, .kv_heads = 8, .windows = Family::EveryLayer},
-      Family{.name = "qwen2",
-             .kv_heads = 32,
-             .window = 4096,
-             .windows = Family::SomeLayersIfUsed,
-             .attention_bias = Family::QkvBias},
-      Family{.name = "qwen3",
-             .kv_heads = 32,
-             .head_dim = 128,
-             .window = 4096,
-             .windows = Family::SomeLayersIfUsed,
-             .attention_bias = Family::BiasByKey,
-             .qk_norm = true},
-      Family{.name = "qwen3_moe",
-             .kv_heads = 4,
-             .window = 4096,
-             .windows = Family::EveryLayerIfUsed,
-             .attention_bias = Family::BiasByKey,
-             .qk_norm = true}};
   const auto name = keys.text("model_type", "");
-  for (const auto& family : kFamilies) {
-    if (name == family.name) return family;
-  }
-  keys.refuse("model_type", "llama, mistral, mixtral, qwen2, qwen3 or qwen3_moe");
+  if (const auto* family = find_family(name)) return *family;
+  std::vector<std::string> names;
+  for (const auto& family : families()) names.emplace_back(family.name);
+  keys.refuse("model_type", c10::Join(", ", names), name.empty() ? "" : nearest_family(name));
 }
 
 /// One entry for each layer.
@@ -93,6 +57,10 @@ std::vector<std::int64_t> read_windows(ConfigKeys& keys, const Family& family, s
     const auto whole = keys.integer("max_window_layers", 0, kMaxPositions, 28);
     std::fill_n(windows.begin(), std::min(whole, layers), 0);
   }
+  if (family.windows == Family::LayersByType) {
+    const auto every = family.full_every;
+    for (auto layer = every; layer <= layers; layer += every) windows[static_cast<std::size_t>(layer - 1)] = 0;
+  }
   const auto* types = keys.find("layer_types");
   if (!types) return windows;
   if (!types->is_array() || types->size() != count) keys.refuse("layer_types", "one text for each layer");
@@ -101,7 +69,8 @@ std::vector<std::int64_t> read_windows(ConfigKeys& keys, const Family& family, s
     if (!slides && (*types)[i] != "full_attention") keys.refuse("layer_types", "full_attention or sliding_attention");
     if (slides && window == 0) keys.refuse("layer_types", "full_attention only, since there is no sliding window");
     // Elsewhere transformers does not read it, so it must say what is done anyway.
-    if (family.windows != Family::SomeLayersIfUsed && slides != (windows[i] > 0))
+    const bool by_type = family.windows == Family::SomeLayersIfUsed || family.windows == Family::LayersByType;
+    if (!by_type && slides != (windows[i] > 0))
       keys.refuse("layer_types", "the same for all layers, as this family has it");
     windows[i] = slides ? window : 0;
   }
@@ -213,21 +182,43 @@ DecoderConfig read(ConfigKeys& keys) {
   config.head_dim = keys.integer("head_dim", 2, 65536, head_dim);
   if (config.head_dim < 2 || config.head_dim % 2 != 0) keys.refuse("head_dim", "an even number");
   config.max_positions = keys.integer("max_position_embeddings", 1, kMaxPositions);
-  config.norm_eps = keys.number("rms_norm_eps", 1e-12, 1, family.norm_eps);
-  config.rope = read_rope(keys, family.theta, config.max_positions);
+  config.norm_eps = family.norm_eps;
+  if (family.norm != NormKind::Plain) config.norm_eps = keys.number("rms_norm_eps", 1e-12, 1, family.norm_eps);
+  config.norm = family.norm;
+  config.norms = family.norms;
+  if (family.window_theta > 0) {
+    std::tie(config.rope, config.window_rope) =
+        read_ropes(keys, family.theta, family.window_theta, config.max_positions);
+  } else {
+    config.rope = read_rope(keys, family.theta, config.max_positions);
+  }
   config.windows = read_windows(keys, family, config.layers);
   const bool bias = family.attention_bias == Family::BiasByKey && keys.flag("attention_bias", false);
   config.qkv_bias = bias || family.attention_bias == Family::QkvBias;
   config.out_bias = bias;
   config.mlp_bias = family.mlp_bias_by_key && keys.flag("mlp_bias", false);
-  config.qk_norm = family.qk_norm;
+  config.qk_norm = family.qk_norm != Family::NoQkNorm;
+  config.qk_norm_whole = family.qk_norm == Family::OfAll;
+  if (family.clips_qkv) config.clip_qkv = keys.number("clip_qkv", 1e-6, 1e6, 0.0);
+  if (family.multipliers) {
+    config.embedding_scale = keys.number("embedding_multiplier", -1e6, 1e6, 1.0);
+    config.attention_scale = keys.number("attention_multiplier", -1e6, 1e6, 1.0);
+    config.residual_scale = keys.number("residual_multiplier", -1e6, 1e6, 1.0);
+    config.logit_divisor = keys.number("logits_scaling", 1e-6, 1e6, 1.0);
+  }
   config.tied_head = keys.flag("tie_word_embeddings", false);
   config.reward_head = read_reward_head(keys);
-  if (config.family == "mixtral" || config.family == "qwen3_moe")
-    config.experts = read_experts(keys, config.family == "mixtral", config.layers, config.mlp_width);
+  if (config.reward_head && !family.reward)
+    keys.refuse("architectures", "a name that ends with ForCausalLM, since transformers has no other of this family");
+  if (family.experts != Family::NoExperts)
+    config.experts = read_experts(keys, family.experts == Family::Mixtral, config.layers, config.mlp_width);
   config.dtype = read_dtype(keys);
   config.initializer_range = keys.number("initializer_range", 0, 1, 0.02);
-  if (keys.find("pad_token_id")) {
+  if (!keys.has("pad_token_id")) {
+    config.padding_token = family.padding_token;
+    if (config.padding_token.value_or(0) >= config.vocabulary)
+      keys.refuse("pad_token_id", c10::str("null, or a token, since this family's is ", *config.padding_token));
+  } else if (keys.find("pad_token_id")) {
     const auto token = keys.integer("pad_token_id", -config.vocabulary, config.vocabulary - 1);
     config.padding_token = token < 0 ? token + config.vocabulary : token;  // as torch.nn.Embedding takes it
   }

@@ -4,6 +4,7 @@
 // A key that could change the numbers and is not read here is refused by name, so no model is trained half understood.
 #pragma once
 
+#include "trainer/models/families.hpp"
 #include "trainer/models/rope_config.hpp"
 
 #include <c10/core/ScalarType.h>
@@ -40,9 +41,17 @@ struct DecoderConfig {
   std::int64_t max_positions = 0;
   double norm_eps = 1e-6;
   RopeConfig rope = {};
+  std::optional<RopeConfig> window_rope = {};  ///< of layers with a window, where it is another
   std::vector<std::int64_t> windows = {};  ///< of each layer: a token sees itself and the window - 1 before it; 0: all
   bool qkv_bias = false, out_bias = false, mlp_bias = false;
-  bool qk_norm = false;      ///< RMSNorm of each head's queries and keys
+  bool qk_norm = false;        ///< RMSNorm of each head's queries and keys
+  bool qk_norm_whole = false;  ///< … or of those of all heads together, with qk_norm
+  NormKind norm = NormKind::Rms;
+  LayerNorms norms = {};
+  std::optional<double> attention_scale = {};  ///< of scores; unset: 1 / sqrt(head_dim)
+  double clip_qkv = 0;                         ///< the most that queries, keys and values are, by amount; 0: any
+  double embedding_scale = 1, residual_scale = 1;
+  double logit_divisor = 1;
   bool tied_head = false;    ///< lm_head is the token embedding
   bool reward_head = false;  ///< one score of a sequence in place of lm_head (ForSequenceClassification, one label)
   std::optional<ExpertConfig> experts = {};
@@ -55,8 +64,8 @@ struct DecoderConfig {
   bool is_sparse(std::int64_t layer) const { return experts && experts->layers.at(static_cast<std::size_t>(layer)); }
 };
 
-/// Reads MODEL_FOLDER/config.json of model_type llama, mistral, mixtral, qwen2, qwen3 or qwen3_moe. Throws c10::Error
-/// that names the key, what was expected and what it has.
+/// Reads MODEL_FOLDER/config.json of a model_type of families.hpp. Throws c10::Error that names the key, what was
+/// expected and what it has.
 DecoderConfig read_decoder_config(const std::filesystem::path& model_folder);
 
 /// The same from the file's text; `where` is for messages.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer of a decoder: attention, then an MLP or experts, each behind a norm and around a residual.
+// One layer of a decoder: attention, then an MLP or experts, each with norms before or behind it and around a
+// residual.
 // The decoder holds it in `Shardable<Recomputed<…>>`, so it is what becomes a unit and what is run again in backward.
 // Parameter names are Hugging Face's.
 // Mirrored by trainer/plan/decoder_tape.cpp: change both.
@@ -13,23 +14,37 @@ namespace sealift::trainer {
 class DecoderLayerImpl : public torch::nn::Module {
  public:
   DecoderLayerImpl(const DecoderConfig& config, std::int64_t layer)
-      : input_norm_(register_module("input_layernorm", RmsNorm(config.width, config.norm_eps))),
+      : before_attention_(make_norm(config, config.norms.before_attention)),
         attention_(register_module("self_attn", Attention(config, layer))),
-        attention_norm_(register_module("post_attention_layernorm", RmsNorm(config.width, config.norm_eps))),
-        feed_forward_(register_module(feed_forward_name(config, layer), make_feed_forward(config, layer))) {}
+        after_attention_(make_norm(config, config.norms.after_attention)),
+        before_mlp_(make_norm(config, config.norms.before_mlp)),
+        feed_forward_(register_module(feed_forward_name(config, layer), make_feed_forward(config, layer))),
+        after_mlp_(make_norm(config, config.norms.after_mlp)),
+        residual_scale_(config.residual_scale) {}
 
   /// [batch, time, width] -> the same, and what FeedForward says of its router.
   std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& input, const Surroundings& around) {
-    const auto middle = input + attention_(input_norm_(input), around);
-    const auto [change, routed] = feed_forward_->forward(attention_norm_(middle), around.counted);
-    return {middle + change, routed};
+    const auto middle = add(input, normed(after_attention_, attention_(normed(before_attention_, input), around)));
+    const auto [change, routed] = feed_forward_->forward(normed(before_mlp_, middle), around.counted);
+    return {add(middle, normed(after_mlp_, change)), routed};
   }
 
  private:
-  RmsNorm input_norm_;
+  /// Null where the family has none there.
+  RmsNorm make_norm(const DecoderConfig& config, const char* name) {
+    return name ? register_module(name, RmsNorm(config.width, config.norm_eps, config.norm)) : RmsNorm(nullptr);
+  }
+  static at::Tensor normed(RmsNorm& norm, const at::Tensor& input) { return norm ? norm(input) : input; }
+  at::Tensor add(const at::Tensor& input, const at::Tensor& change) const {
+    return residual_scale_ == 1 ? input + change : input + change * residual_scale_;
+  }
+
+  RmsNorm before_attention_;
   Attention attention_;
-  RmsNorm attention_norm_;
+  RmsNorm after_attention_, before_mlp_;
   std::shared_ptr<FeedForward> feed_forward_;
+  RmsNorm after_mlp_;
+  double residual_scale_;
 };
 TORCH_MODULE(DecoderLayer);
 

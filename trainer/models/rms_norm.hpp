@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Root mean square normalization with a learned scale, of the last dimension.
+// Root mean square normalization with a learned scale, of the last dimension; or LayerNorm without parameters.
 // Used around attention and MLP, and of heads where a family has it.
 // LibTorch's modules have none; ATen's function is fused where the device has a kernel.
 // Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
+
+#include "trainer/models/families.hpp"
 
 #include <torch/torch.h>
 
@@ -11,15 +13,23 @@ namespace sealift::trainer {
 
 class RmsNormImpl : public torch::nn::Module {
  public:
-  RmsNormImpl(std::int64_t width, double eps)
-      : weight(register_parameter("weight", torch::empty({width}))), eps_(eps) {}
+  RmsNormImpl(std::int64_t width, double eps, NormKind kind = NormKind::Rms)
+      : weight(kind == NormKind::Plain ? at::Tensor() : register_parameter("weight", torch::empty({width}))),
+        width_(width),
+        eps_(eps) {}
 
-  /// [..., width] -> the same: input / sqrt(mean(input²) + eps) * weight
-  at::Tensor forward(const at::Tensor& input) { return at::rms_norm(input, weight.sizes(), weight, eps_); }
+  /// [..., width] -> the same: input / sqrt(mean(input²) + eps) * weight, or the input less its mean, over its
+  /// deviation
+  at::Tensor forward(const at::Tensor& input) {
+    if (weight.defined()) return at::rms_norm(input, {width_}, weight, eps_);
+    if (input.is_meta()) return at::rms_norm(input, {width_}, {}, eps_);  // of the same shape; there is no other kernel
+    return at::layer_norm(input, {width_}, {}, {}, eps_);
+  }
 
-  at::Tensor weight;  ///< [width]
+  at::Tensor weight;  ///< [width]; undefined: NormKind::Plain
 
  private:
+  std::int64_t width_;
   double eps_;
 };
 TORCH_MODULE(RmsNorm);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace sealift::trainer {
 
@@ -29,5 +30,10 @@ struct RopeConfig {
 
 /// `theta`: the family's base of the frequencies, where the file says none. Throws c10::Error as `ConfigKeys` does.
 RopeConfig read_rope(ConfigKeys& top, double theta, std::int64_t max_positions);
+
+/// Of a family whose layers with a window turn otherwise than those that see all: those that see all, then the others.
+/// `rope_parameters` has full_attention and sliding_attention; `rope_scaling` beside rope_theta is of the first only.
+std::pair<RopeConfig, RopeConfig> read_ropes(ConfigKeys& top, double theta, double window_theta,
+                                             std::int64_t max_positions);
 
 }  // namespace sealift::trainer

@@ -26,7 +26,57 @@ Id DecoderTape::embed() {
     t_->free_gradient(x);
     if (!adapts()) t_->parameter(shape_->decoder.vocabulary * shape_->decoder.width);
   });
-  return x;
+  return shape_->decoder.scales_embedding ? scaled(x, !adapts()) : x;
+}
+
+Id DecoderTape::layer_norm(Id x, std::int64_t rows, std::int64_t width, bool needs) {
+  const auto own = of(rows * width);
+  const auto statistics = t_->make(2 * 4 * rows), y = t_->make(own);
+  if (needs) {
+    t_->save(x);
+    t_->save(statistics);
+    t_->node([=, this] {
+      t_->give(x, own);
+      t_->free_saved(statistics);
+      t_->free_saved(x);
+      t_->free_gradient(y);
+    });
+  }
+  t_->drop(statistics);
+  return y;
+}
+
+Id DecoderTape::norm_if(bool has, Id x, bool needs) {
+  const auto& d = shape_->decoder;
+  if (!has) return x;
+  return d.plain_norms ? layer_norm(x, batch_.tokens(), d.width, needs) : norm(x, batch_.tokens(), d.width, needs);
+}
+
+Id DecoderTape::clipped(Id x) {
+  if (!shape_->decoder.clips) return x;
+  const auto bytes = t_->bytes(x);
+  const auto y = t_->make(bytes);
+  t_->save(x);
+  t_->node([=, this] {
+    t_->give(x, bytes, bytes / batch_.compute_bytes);  // which elements were within
+    t_->free_saved(x);
+    t_->free_gradient(y);
+  });
+  t_->drop(x);
+  return y;
+}
+
+Id DecoderTape::scaled(Id x, bool needs) {
+  const auto bytes = t_->bytes(x);
+  const auto y = t_->make(bytes);
+  if (needs) {
+    t_->node([=, this] {
+      t_->give(x, bytes);
+      t_->free_gradient(y);
+    });
+  }
+  t_->drop(x);
+  return y;
 }
 
 /// On the host a chain of small operations in fp32, of which backward keeps x and, for the weight, the normalized x.
@@ -239,16 +289,18 @@ Id DecoderTape::attention(Id y, bool needs) {
   const bool inside = needs || true;  // adapters and weights need gradients, whatever the input does
   const Linear of_keys{d.width, keys, d.qkv_bias};
   const auto projected = project(y, {{d.width, queries, d.qkv_bias}, of_keys, of_keys}, tokens, needs);
-  auto q = projected[0], k = projected[1];
-  const auto v = projected[2];
+  auto q = clipped(projected[0]), k = clipped(projected[1]);
+  const auto v = clipped(projected[2]);
   if (d.qk_norm) {
-    const auto normal_q = norm(q, tokens * d.heads, d.head_dim, inside);
+    const auto rows = [&](std::int64_t heads) { return d.qk_norm_whole ? tokens : tokens * heads; };
+    const auto width = [&](std::int64_t heads) { return d.qk_norm_whole ? heads * d.head_dim : d.head_dim; };
+    const auto normal_q = norm(q, rows(d.heads), width(d.heads), inside);
     t_->drop(q);
-    const auto normal_k = norm(k, tokens * d.kv_heads, d.head_dim, inside);
+    const auto normal_k = norm(k, rows(d.kv_heads), width(d.kv_heads), inside);
     t_->drop(k);
     q = normal_q, k = normal_k;
   }
-  std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && (!adapts() || shape_->lora_dropout == 0));
+  std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && !d.clips && (!adapts() || shape_->lora_dropout == 0));
   const auto mixed = attend(q, k, v);
   const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, inside);
   for (const auto id : {q, k, v, mixed}) t_->drop(id);
@@ -346,16 +398,27 @@ Id DecoderTape::experts(Id y, bool needs) {
 
 Id DecoderTape::layer(Id x, std::int64_t number, bool needs) {
   const auto& d = shape_->decoder;
-  const auto tokens = batch_.tokens();
-  const auto y = norm(x, tokens, d.width, needs);
-  const bool below = needs || !adapts();  // whether the first norm's output needs a gradient
-  const auto mixed = attention(y, below);
-  t_->drop(y);
+  const bool below = needs || (!adapts() && !d.plain_norms && d.norm_before_attention);  // gradients of what is mixed
+  const auto y = norm_if(d.norm_before_attention, x, needs);
+  auto mixed = attention(y, below);
+  if (y != x) t_->drop(y);
+  if (d.norm_after_attention) {
+    const auto normal = norm_if(true, mixed, true);
+    t_->drop(mixed);
+    mixed = normal;
+  }
+  if (d.scales_residuals) mixed = scaled(mixed, true);
   const auto middle = add(x, mixed, needs);
   t_->drop(mixed);
-  const auto z = norm(middle, tokens, d.width, true);
-  const auto change = d.is_sparse(number) ? experts(z, true) : mlp(z, true);
-  t_->drop(z);
+  const auto z = norm_if(d.norm_before_mlp, middle, true);
+  auto change = d.is_sparse(number) ? experts(z, true) : mlp(z, true);
+  if (z != middle) t_->drop(z);
+  if (d.norm_after_mlp) {
+    const auto normal = norm_if(true, change, true);
+    t_->drop(change);
+    change = normal;
+  }
+  if (d.scales_residuals) change = scaled(change, true);
   const auto out = add(middle, change, true);
   t_->drop(change);
   t_->drop(middle);
@@ -367,7 +430,8 @@ void DecoderTape::loss(Id x, bool needs) {
   auto& meter = t_->meter();
   const auto tokens = batch_.tokens(), labels = batch_.counted(), head = d.vocabulary * d.width;
   const bool trains = !adapts(), sums = trains && head * 4 <= kMostSumBytes, narrow = batch_.compute_bytes < 4;
-  const auto normal = norm(x, tokens, d.width, needs);
+  auto normal = norm_if(true, x, needs);
+  if (d.scales_logits) normal = scaled(normal, true);
   const auto rows = labels == tokens ? normal : t_->make(of(labels * d.width));
   const auto of_hidden = t_->make(of(labels * d.width), Part::Logits);
   const auto of_head = t_->make(sums ? head * 4 : 0, Part::Logits);

@@ -45,6 +45,12 @@ class DecoderTape {
   void weight(std::int64_t numel);
 
   Tape::Id norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs);
+  Tape::Id layer_norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs);
+  /// The one of the family, or x itself where it has none there.
+  Tape::Id norm_if(bool has, Tape::Id x, bool needs);
+  Tape::Id clipped(Tape::Id x);
+  /// Times a number; x is dropped.
+  Tape::Id scaled(Tape::Id x, bool needs);
   Tape::Id linear(Tape::Id x, const Linear& how, std::int64_t rows, bool needs);
   Tape::Id adapted(Tape::Id x, const Linear& how, std::int64_t rows, bool needs);
   std::vector<Tape::Id> project(Tape::Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs);

@@ -30,6 +30,16 @@ inline DecoderShape decoder_shape(const DecoderConfig& config) {
                      .mlp_bias = config.mlp_bias,
                      .qk_norm = config.qk_norm,
                      .tied_head = config.tied_head,
+                     .qk_norm_whole = config.qk_norm_whole,
+                     .clips = config.clip_qkv > 0,
+                     .plain_norms = config.norm == NormKind::Plain,
+                     .norm_before_attention = config.norms.before_attention != nullptr,
+                     .norm_after_attention = config.norms.after_attention != nullptr,
+                     .norm_before_mlp = config.norms.before_mlp != nullptr,
+                     .norm_after_mlp = config.norms.after_mlp != nullptr,
+                     .scales_embedding = config.embedding_scale != 1,
+                     .scales_residuals = config.residual_scale != 1,
+                     .scales_logits = config.logit_divisor != 1,
                      .sparse = {}};
   if (config.experts) {
     shape.experts = config.experts->experts;

@@ -33,6 +33,11 @@ struct DecoderShape {
   std::string family;
   std::int64_t vocabulary = 0, width = 0, mlp_width = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
   bool qkv_bias = false, out_bias = false, mlp_bias = false, qk_norm = false, tied_head = false;
+  bool qk_norm_whole = false;  ///< of all heads together
+  bool clips = false;          ///< queries, keys and values
+  bool plain_norms = false;    ///< LayerNorm without parameters
+  bool norm_before_attention = true, norm_after_attention = false, norm_before_mlp = true, norm_after_mlp = false;
+  bool scales_embedding = false, scales_residuals = false, scales_logits = false;
   std::int64_t experts = 0, per_token = 0, expert_width = 0;
   std::vector<bool> sparse;  ///< which layers have experts; empty: none
 

@@ -84,6 +84,71 @@ TEST_CASE("families differ in what they leave out") {
   CHECK(family("qwen3_moe", window).windows == std::vector<std::int64_t>(4, 9));
 }
 
+TEST_CASE("OLMo and Granite say in their own keys what they do otherwise") {
+  auto olmo = with(llama(), {{"model_type", "olmo"}, {"clip_qkv", 8.0}});
+  olmo.erase("rms_norm_eps");
+  CHECK((parse(olmo).norm == NormKind::Plain));
+  CHECK(parse(olmo).norm_eps == 1e-5);
+  CHECK(parse(olmo).clip_qkv == 8);
+  CHECK(parse(olmo).padding_token == 1);
+  olmo["pad_token_id"] = nullptr;
+  CHECK_FALSE(parse(olmo).padding_token);
+  const auto olmo2 = parse(with(llama(), {{"model_type", "olmo2"}}));
+  CHECK(olmo2.qk_norm);
+  CHECK(olmo2.qk_norm_whole);
+  CHECK(olmo2.norms.before_attention == nullptr);
+  const auto olmo3 =
+      parse(with(llama(), {{"model_type", "olmo3"}, {"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}}}}));
+  CHECK(olmo3.windows == std::vector<std::int64_t>{4096, 4096, 4096, 0});
+  CHECK(olmo3.rope.scaling == RopeScaling::Linear);
+  REQUIRE(olmo3.window_rope);
+  CHECK(olmo3.window_rope->scaling == RopeScaling::None);
+  CHECK(olmo3.window_rope->theta == 500000);
+  const auto granite = parse(with(llama(), {{"model_type", "granite"}, {"logits_scaling", 8.0}}));
+  CHECK(granite.logit_divisor == 8);
+  CHECK(granite.attention_scale == 1);
+}
+
+TEST_CASE("what one of them takes is refused of the others, and out of its bounds") {
+  const std::vector<std::pair<Json, std::string>> refused{
+      {{{"model_type", "llama"}, {"clip_qkv", 8.0}}, "'clip_qkv'"},
+      {{{"model_type", "llama"}, {"logits_scaling", 8.0}}, "'logits_scaling'"},
+      {{{"model_type", "olmo"}, {"clip_qkv", -1.0}}, "clip_qkv is -1.0"},
+      {{{"model_type", "olmo"}}, "'rms_norm_eps'"},
+      {{{"model_type", "granite"}, {"logits_scaling", 0.0}}, "logits_scaling is 0.0"},
+      {{{"model_type", "granite"}, {"architectures", {"GraniteForSequenceClassification"}}, {"num_labels", 1}},
+       "architectures"},
+      {{{"model_type", "olmo3"}, {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1e4}}}}, "'rope_theta'"},
+      {{{"model_type", "olmo3"}, {"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}, "other than dynamic"},
+      {{{"model_type", "olmo3"},
+        {"sliding_window", nullptr},
+        {"layer_types", Json(std::vector<std::string>(4, "sliding_attention"))}},
+       "no sliding window"},
+      {{{"model_type", "olmo2"}, {"sliding_window", 8}}, "sliding_window is 8"}};
+  for (const auto& [changes, expected] : refused) {
+    CAPTURE(changes.dump());
+    CHECK(refusal(with(llama(), changes)).find(expected) != std::string::npos);
+  }
+}
+
+TEST_CASE("the page of models has a row for each family") {
+  std::ifstream file(SEALIFT_MODELS_PAGE);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const auto& family : families()) {
+    CAPTURE(family.name);
+    CHECK(page.find(c10::str("| `", family.name, "` | ", family.adds, " |")) != std::string::npos);
+  }
+}
+
+TEST_CASE("a family that is not there is refused with the nearest and what differs") {
+  const auto said = [](const char* name) { return refusal(with(llama(), {{"model_type", name}})); };
+  CHECK(said("qwen3_next").find("the nearest is qwen3_moe, and most of its layers have linear attention") !=
+        std::string::npos);
+  CHECK(said("olmo4").find("the nearest name is olmo") != std::string::npos);
+  CHECK(said("zamba").find("nothing is known here") != std::string::npos);
+  CHECK(said("zamba").find("expected llama, mistral,") != std::string::npos);
+}
+
 TEST_CASE("sparse layers are read: which they are, and of how many experts") {
   const auto qwen = parse(with(llama(), {{"model_type", "qwen3_moe"},
                                          {"num_experts", 8},

@@ -62,7 +62,9 @@ class Draw {
 };
 
 DecoderConfig draw_config(Draw& draw) {
-  const auto family = draw.of<std::string>({"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral"});
+  const auto family =
+      draw.of<std::string>({"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "olmo", "olmo2", "granite"});
+  const auto& row = *find_family(family);
   DecoderConfig config{.family = family};
   config.vocabulary = draw.of<std::int64_t>({512, 3000});
   config.width = draw.of<std::int64_t>({128, 256});
@@ -74,7 +76,15 @@ DecoderConfig draw_config(Draw& draw) {
   config.max_positions = 512;
   config.windows.assign(static_cast<std::size_t>(config.layers), 0);
   config.qkv_bias = family == "qwen2";
-  config.qk_norm = family.starts_with("qwen3");
+  config.qk_norm = row.qk_norm != Family::NoQkNorm;
+  config.qk_norm_whole = row.qk_norm == Family::OfAll;
+  config.norm = row.norm;
+  config.norms = row.norms;
+  if (row.clips_qkv && draw.flag()) config.clip_qkv = 8;
+  if (row.multipliers) {
+    config.embedding_scale = 12, config.residual_scale = 0.2, config.logit_divisor = 8;
+    config.attention_scale = 0.1;
+  }
   config.tied_head = draw.below(3) == 0;
   if (family == "qwen3_moe" || family == "mixtral") {
     config.experts = ExpertConfig{.experts = 4,

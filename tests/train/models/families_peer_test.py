@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Families beside the first six, against transformers and PEFT: a model of each, its options drawn from a seed.
+# Logits, log-probabilities and every gradient in fp32; ten steps of AdamW on one process and under ddp, fsdp and hsdp;
+# greedy generation; what we save, opened by transformers; an adapter on every linear layer, trained and loaded by PEFT.
+# The last cases are wrong on purpose, one a family, and must be told apart.
+#   families_peer_test.py MODELS_PEER TUNING_ORACLE [SEED [ROUNDS [FAMILY…]]]
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import models_peer_test as base  # sets what transformers reads before it is imported
+
+import peft
+import torch
+import transformers
+from safetensors.torch import load_file
+
+STEPS, ROWS, TIME = 10, 24, 8  # of tuning_oracle.cpp
+LLAMA3 = {key: value for key, value in base.LLAMA3.items() if key != "rope_theta"}
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
+
+
+def common(draw):
+    """Sizes of any family; some are odd."""
+    heads = draw.choice((2, 4, 6))
+    return dict(num_hidden_layers=draw.choice((2, 3)), num_attention_heads=heads,
+                num_key_value_heads=draw.choice([n for n in (1, 2, 3, heads) if heads % n == 0]),
+                hidden_size=heads * draw.choice((6, 8, 12)), intermediate_size=draw.choice((37, 48, 80)),
+                vocab_size=draw.choice((83, 96)), tie_word_embeddings=draw.random() < 0.4,
+                pad_token_id=draw.choice((None, 7)), attention_bias=draw.random() < 0.5)
+
+
+def scaling(draw):
+    theta = draw.choice((50.0, 1e4, 5e5))
+    return {"rope_theta": theta, **draw.choice(({"rope_type": "default"}, {"rope_type": "linear", "factor": 3.0},
+                                                LLAMA3, YARN))}
+
+
+def olmo(draw):
+    return {**common(draw), "clip_qkv": draw.choice((None, 0.3, 1.0)), "rope_parameters": scaling(draw)}
+
+
+def olmo2(draw):
+    return {**common(draw), "rms_norm_eps": draw.choice((1e-5, 1e-3)), "rope_parameters": scaling(draw)}
+
+
+def olmo3(draw):
+    changes = {**common(draw), "sliding_window": draw.choice((3, 6, 30)), "rope_parameters": {
+        "full_attention": scaling(draw), "sliding_attention": {"rope_type": "default", "rope_theta": 700.0}}}
+    layers = changes["num_hidden_layers"] = draw.choice((2, 4, 5))
+    if draw.random() < 0.5:
+        changes["layer_types"] = [draw.choice(("full_attention", "sliding_attention")) for _ in range(layers)]
+    return changes
+
+
+def granite(draw):
+    return {**common(draw), "mlp_bias": draw.random() < 0.5, "embedding_multiplier": draw.choice((1.0, 3.5, 12.0)),
+            "attention_multiplier": draw.choice((0.1, 0.3)), "residual_multiplier": draw.choice((0.22, 1.0)),
+            "logits_scaling": draw.choice((1.0, 4.0, 13.0)), "rope_parameters": scaling(draw)}
+
+
+# name -> its class, what is drawn, and what ours is told instead of the truth
+FAMILIES = {
+    "olmo": ("Olmo", olmo, {"clip_qkv": 0.05}),
+    "olmo2": ("Olmo2", olmo2, {"rms_norm_eps": 0.01}),
+    "olmo3": ("Olmo3", olmo3, {"sliding_window": 2, "layer_types": None}),
+    "granite": ("Granite", granite, {"attention_multiplier": 0.2}),
+}
+WORLDS = [("none", 1, "recompute"), ("ddp", 2, "slices"), ("fsdp", 2, "recompute"), ("hsdp", 4, "-")]
+
+
+def adapter_loss(model, step, vocabulary):
+    row, time = torch.arange(ROWS).view(-1, 1), torch.arange(TIME).view(1, -1)
+    ids = (row * 7 + time * (row + 3) + step * 11) % vocabulary
+    logits = model(input_ids=ids).logits[:, :-1].flatten(0, 1)
+    return torch.nn.functional.cross_entropy(logits, ids[:, 1:].flatten())
+
+
+def opened(folder, attn_implementation="eager"):
+    return transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation=attn_implementation)
+
+
+def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world):
+    """Ten steps of an adapter on every linear layer, ours and PEFT's from the same values."""
+    torch.manual_seed(2)
+    adapted = peft.get_peft_model(opened(folder), peft.LoraConfig(task_type="CAUSAL_LM", r=3, lora_alpha=5,
+                                                                  target_modules="all-linear"))
+    with torch.no_grad():
+        for key, parameter in adapted.named_parameters():
+            if "lora_B" in key:
+                parameter.normal_(0, 0.05)
+    adapted.save_pretrained(work + "/first")
+    os.makedirs(work + "/ours")
+    subprocess.run([oracle, "train", folder, work + "/first", work + "/ours", *map(str, world), "1", "0", "0", "0"],
+                   check=True, timeout=120)
+    with open(work + "/ours/losses") as file:
+        ours = torch.tensor([float(line) for line in file], dtype=torch.float64)
+    optimizer = torch.optim.AdamW([each for each in adapted.parameters() if each.requires_grad], lr=5e-3)
+    theirs = []
+    for step in range(STEPS + 1):
+        optimizer.zero_grad()
+        loss = adapter_loss(adapted, step, vocabulary)
+        theirs.append(loss.item())
+        if step < STEPS:
+            loss.backward()
+            optimizer.step()
+    comparison.hold(f"{name}: losses of an adapter under {world}", ours, torch.tensor(theirs, dtype=torch.float64),
+                    tolerance=2e-5)
+    with torch.no_grad():
+        back = peft.PeftModel.from_pretrained(opened(folder), work + "/ours/adapter")
+        again = adapter_loss(back, STEPS, vocabulary)
+        comparison.hold(f"{name}: the loss of our adapter in PEFT", ours[-1:], again.double().view(1))
+        merged = adapter_loss(opened(work + "/ours/merged"), STEPS, vocabulary)
+        comparison.hold(f"{name}: the loss of our merged model", merged.view(1), again.view(1))
+
+
+def compare_forward(comparison, name, path, folder, expected, batch):
+    """Within 1e-5, or as near as transformers' own two ways to attend are: gradients of keys are sums that cancel."""
+    again = base.peer_forward(opened(folder, attn_implementation="sdpa").float(), batch)
+    ours = load_file(path)
+    for key in sorted(set(ours) ^ set(expected)):
+        comparison.faults.append(f"{name}: only {'ours' if key in ours else 'transformers'} has {key}")
+    for key in sorted(set(ours) & set(expected)):
+        mine, theirs, noise = ours[key], expected[key], again[key]
+        if key == "logits" and "segments" in batch:  # what padding computes is nobody's business
+            mine, theirs, noise = (each[batch["segments"] >= 0] for each in (mine, theirs, noise))
+        own = base.difference(noise, theirs)
+        comparison.hold(f"{name}: {key} (transformers with itself: {own:.1e})", mine, theirs,
+                        tolerance=min(5e-5, max(base.TOLERANCE, 3 * own)))
+
+
+def compare_saved(comparison, name, folder, saved, batch):
+    with torch.no_grad():
+        ours, theirs = base.peer_logits(opened(saved), batch), base.peer_logits(opened(folder), batch)
+    comparison.hold(f"{name}, saved and opened by transformers", ours, theirs, tolerance=0)
+
+
+def compare_generated(comparison, name, folder, path, batch):
+    prompt = batch["ids"][:1, :5]
+    theirs = opened(folder).generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=12,
+                                     do_sample=False)[0, 5:].tolist()
+    ours = load_file(path)["tokens"].tolist()
+    if ours != theirs:
+        comparison.faults.append(f"{name} generated {ours}, transformers {theirs}")
+
+
+def round_of(comparison, seed, programs, names):
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as top:
+        at = lambda *parts: os.path.join(top, *parts)
+        models, batches, cases = {}, {}, []
+        add = lambda *case: cases.append(" ".join(map(str, case)))
+        for name in names:
+            kind, drawn, wrong = FAMILIES[name]
+            base.MODELS[name] = (kind, drawn(draw), draw.choice(("plain", "packed", "padded")))
+            models[name] = base.make(name, at(name))
+            print(f"{seed} {name}: {base.MODELS[name][2]} {json.dumps(base.MODELS[name][1])}")
+            batches[name] = load_file(at(name, "batch.safetensors"))
+            base.rewrite(at(name), at(name + "_wrong"), **wrong)
+            add("forward", at(name), "none", 1, draw.choice(("slices", "-")), at(name + ".forward"))
+            add("forward", at(name + "_wrong"), "none", 1, "-", at(name + ".wrong"))
+            for method, ranks, options in WORLDS:
+                add("train", at(name), method, ranks, options, at(f"{name}.{method}.train"))
+            add("save", at(name), *draw.choice((("fsdp", 2), ("ddp", 2), ("hsdp", 4))), "-", at(name + "_saved"))
+            add("generate", at(name), "fsdp", 2, "-", at(name + ".generate"))
+        with open(at("cases"), "w") as file:
+            file.write("\n".join(cases) + "\n")
+        process = subprocess.Popen([programs[0], at("cases")], env=dict(os.environ, OMP_NUM_THREADS="1"))
+        expected = {name: base.peer_forward(models[name], batches[name]) for name in names}
+        losses = {name: base.peer_losses(models[name], batches[name]) for name in names}  # these change the models
+        if process.wait(timeout=280) != 0:
+            return comparison.faults.append("the program failed")
+        for name in names:
+            compare_forward(comparison, name, at(name + ".forward"), at(name), expected[name], batches[name])
+            for method, _, _ in WORLDS:
+                comparison.hold(f"{name}, losses under {method}", load_file(at(f"{name}.{method}.train"))["losses"],
+                                losses[name])
+            compare_saved(comparison, name, at(name), at(name + "_saved"), batches[name])
+            compare_generated(comparison, name, at(name), at(name + ".generate"), batches[name])
+            world = draw.choice((("none", 1, 0), ("ddp", 2, 0), ("fsdp", 2, 0), ("hsdp", 4, 2)))
+            compare_adapter(comparison, name, at(name), at(name + "_adapter"), programs[1],
+                            base.MODELS[name][1]["vocab_size"], world)
+            found = base.difference(load_file(at(name + ".wrong"))["logits"], expected[name]["logits"])
+            if found <= 10 * base.TOLERANCE:
+                comparison.faults.append(f"a wrong {name} differs by {found:.2e} only: it would not be noticed")
+
+
+def main(programs, seed=1, rounds=1, *names):
+    torch.set_num_threads(1)
+    transformers.utils.logging.disable_progress_bar()
+    comparison = base.Comparison()
+    for number in range(int(seed), int(seed) + int(rounds)):
+        before = len(comparison.faults)
+        round_of(comparison, number, programs, names or list(FAMILIES))
+        comparison.faults[before:] = [f"seed {number}: {fault}" for fault in comparison.faults[before:]]
+    for fault in comparison.faults:
+        print(fault)
+    print(f"{comparison.count} tensors compared with transformers {transformers.__version__}, "
+          f"the worst differs by {comparison.worst:.1e}; {len(comparison.faults)} faults")
+    sys.exit(1 if comparison.faults else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:3], *sys.argv[3:])

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Families of decoders: what differs between them, a row each, and what a config.json of each may leave out.
+// Below decoder_config, which reads a file by its family's row; the decoder itself knows no family's name.
+// Defaults are those of transformers' configuration classes, whose config.json files leave them out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sealift::trainer {
+
+/// Names of a layer's norms, as the files have them; null: there is none at that place.
+struct LayerNorms {
+  const char* before_attention = "input_layernorm";
+  const char* after_attention = nullptr;  ///< before the residual is added
+  const char* before_mlp = "post_attention_layernorm";
+  const char* after_mlp = nullptr;  ///< before the residual is added
+};
+
+/// How a norm scales: by its weight, or as a LayerNorm without parameters.
+enum class NormKind { Rms, Plain };
+
+struct Family {
+  const char* name;
+  double theta = 10000;
+  double norm_eps = 1e-6;
+  std::int64_t kv_heads = 0;  ///< if not given; 0: as many as heads
+  std::int64_t head_dim = 0;  ///< if not given; 0: width / heads
+  std::int64_t window = 0;    ///< if not given
+  enum { NoWindow, EveryLayer, EveryLayerIfUsed, SomeLayersIfUsed, LayersByType } windows = NoWindow;
+  std::int64_t full_every = 0;  ///< LayersByType: which layers have no window, if not given
+  enum { NoBias, QkvBias, BiasByKey } attention_bias = NoBias;
+  bool mlp_bias_by_key = false;
+  enum { NoQkNorm, OfHeads, OfAll } qk_norm = NoQkNorm;
+  NormKind norm = NormKind::Rms;
+  LayerNorms norms = {};
+  double window_theta = 0;                         ///< of layers with a window, if not given; 0: that of all layers
+  bool multipliers = false;                        ///< granite's four
+  bool clips_qkv = false;                          ///< clip_qkv
+  std::optional<std::int64_t> padding_token = {};  ///< pad_token_id, if not given
+  enum { NoExperts, Mixtral, Qwen } experts = NoExperts;
+  bool reward = true;     ///< transformers has …ForSequenceClassification
+  const char* adds = "";  ///< to the common decoder, in words
+};
+
+/// All of them.
+const std::vector<Family>& families();
+
+/// null: there is none of this name.
+const Family* find_family(const std::string& model_type);
+
+/// Of a model_type that is none of them: the nearest, and what differs, as a refusal says it.
+std::string nearest_family(const std::string& model_type);
+
+}  // namespace sealift::trainer
