@@ -79,6 +79,7 @@ echo 'stepz = 1' >bad.toml
 expect 2 "unknown key 'stepz'" "$train" run --config bad.toml
 expect 1 "use one of none, ddp, fsdp, hsdp" "$train" run --parallel-method zero3
 expect 1 "parallel_method none in a world of 2" "$train" run --ranks 2
+expect 2 "device is 'gpu'; use auto, cpu or cuda" "$train" run --parallel-method ddp --ranks 2 --device gpu
 expect 1 "need a multiple of 3" "$train" run --parallel-method ddp --ranks 3 --global-batch 32
 expect 1 "WORLD_SIZE is 'x'" env RANK=0 WORLD_SIZE=x "$train" run
 expect 2 "device is 'gpu'; use auto, cpu or cuda" "$train" run --device gpu
@@ -104,7 +105,8 @@ ranks_of() {
   until [ "$(echo "$ranks" | wc -w)" -ge "$2" ]; do ranks=$(cat "/proc/$1/task/$1/children"); done
 }
 
-# fail_one SIGNAL SECONDS: three ranks train, one gets SIGNAL; all must be gone within SECONDS, each having said where.
+# fail_one SIGNAL SECONDS CODE: three ranks train, one gets SIGNAL; all must be gone within SECONDS, each having said
+# where, and the launcher ends with CODE, that of the rank that ended first.
 # SECONDS leaves room for a machine that is busy with other things: it tells a moment or a time-out from a hang.
 fail_one() {
   : >err.txt  # what the run before said is no sign of this one
@@ -121,7 +123,7 @@ fail_one() {
   got=0
   wait $launcher || got=$?
   took=$((($(date +%s%N) - start) / 1000000))
-  [ $got = 1 ] || { cat err.txt >&2; fail "the launcher exited with $got after a rank got $1"; }
+  [ $got = "$3" ] || { cat err.txt >&2; fail "the launcher exited with $got after a rank got $1, expected $3"; }
   [ $took -le $(($2 * 1000)) ] || { cat err.txt >&2; fail "the others ended $took ms after a rank got $1"; }
   grep -q 'rank [02] stops at' err.txt && grep -q 'in step [0-9]* of 1000000' err.txt || { cat err.txt >&2; fail "no step"; }
   ! grep 'rank [0-9]*: rank [0-9]* stops' err.txt >&2 || fail "the rank is said twice"
@@ -130,10 +132,10 @@ fail_one() {
   done
 }
 echo "a rank that dies ends the others in a moment, each saying where and why"
-fail_one KILL 10
+fail_one KILL 10 137
 grep -q 'rank 1 was ended by signal Killed; ending the other ranks' err.txt || { cat err.txt >&2; fail "no message"; }
 echo "a rank that hangs ends the others once the time-out is over"
-fail_one STOP 15
+fail_one STOP 15 1
 
 echo "ranks do not outlive their launcher, not even a stopped one"
 : >err.txt

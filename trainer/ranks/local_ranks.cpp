@@ -99,6 +99,11 @@ std::optional<pid_t> next_to_end(int& status, std::optional<Clock::time_point> d
   }
 }
 
+/// A rank's exit code; 128 and its number for a signal.
+int code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 /// The exit code of a rank that ended in order before its job was finished; 0: of any other.
 int unfinished(int status) {
   if (WIFSIGNALED(status)) return told_to_end && WTERMSIG(status) == SIGTERM ? kToldToEnd : 0;
@@ -109,8 +114,9 @@ int unfinished(int status) {
 /// Waits for all; after the first failure the others have `kAfterFailure` or `kAfterKill` left.
 int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
   std::optional<Clock::time_point> deadline;
-  bool failed = false, passed = false;
-  int early = 0;  // the code of ranks that ended in order, before the job was finished
+  bool passed = false;
+  int failed = 0;  // the code of the rank that failed first
+  int early = 0;   // the code of ranks that ended in order, before the job was finished
   for (auto left = children.size(); left > 0;) {
     int status = 0;
     const auto pid = next_to_end(status, deadline, children, passed);
@@ -125,17 +131,17 @@ int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
     if (child == children.end()) continue;
     *child = 0;
     --left;
-    if (status == 0 || failed) continue;
+    if (status == 0 || failed > 0) continue;
     if (const int code = unfinished(status); code > 0) {
       early = code;
       continue;
     }
-    failed = true;
+    failed = code_of(status);
     deadline = Clock::now() + (WIFSIGNALED(status) ? kAfterKill : kAfterFailure);
     say("rank " + std::to_string(first_rank + (child - children.begin())) + " " + describe(status) +
         "; ending the other ranks");
   }
-  return failed && !told_to_end ? kBad : failed ? kToldToEnd : early;
+  return failed > 0 && told_to_end ? kToldToEnd : failed > 0 ? failed : early;
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace sealift::trainer {
 /// A launch of `ranks` ranks, all on this host.
 train::Launch on_this_host(std::int64_t ranks);
 
-/// Runs `argv` as the ranks of host `launch`; returns 0 when all of them did, else 1 after ending the others.
+/// Runs `argv` as the ranks of host `launch`; returns 0 when all of them did, else the code of the rank that failed
+/// first, 128 and its number for a signal, after ending the others.
 int run_local_ranks(const train::Launch& launch, char** argv);
 
 }  // namespace sealift::trainer

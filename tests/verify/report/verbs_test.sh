@@ -103,6 +103,9 @@ says "^BAD: the signature"
 # Each check has a row of its fault.
 expect 2 "$verify" run --device cpu --only nothing --prefix "$folder" --out none
 grep -o -- '--only nothing leaves no check of: .*' err.txt | cut -d: -f2 | tr ', ' '\n\n' | grep . >checks.txt
+# Of several ranks the code is that of the one that ended first, not the launcher's own.
+expect 2 "$verify" run --device cpu --only nothing --prefix "$folder" --out none --ranks 2
+says "exited with 2; ending the other ranks"
 [ "$(wc -l <checks.txt)" -gt 20 ] || { echo "the program lists no checks"; cat err.txt; exit 1; }
 while read -r check; do
   grep -E "^\| .*\`(${check%.*})?\.${check##*.}(\.NAME)?\`" "$here/../README.md" >row.txt ||
