@@ -108,6 +108,16 @@ void read_ranks(JsonObject& golden, GoldenFile& file) {
            std::to_string(file.rows));
 }
 
+// Of one process alone: what would have several compute something else.
+void read_by_rank(JsonObject& golden, GoldenFile& file) {
+  if (!golden.has("by_rank")) return;
+  file.by_rank = golden.string("by_rank");
+  if (!is_word(file.by_rank)) refuse(golden.where(), "by_rank names no setting", "like lora_dropout", file.by_rank);
+  if (file.ranks > 1)
+    refuse(golden.where(), "several ranks recorded what depends on their number", "ranks 1",
+           std::to_string(file.ranks));
+}
+
 void read_inputs(JsonObject& golden, GoldenFile& file) {
   for (const auto& [path, value] : object_of(golden, "inputs", kMaxInputs).items()) {
     SafePath::parse(path, golden.where());
@@ -160,6 +170,7 @@ GoldenFile parse_golden(std::string_view text, const std::string& where) {
   file.rows = golden.integer("rows", 1'000'000);
   if (file.verb != "run" && file.rows == 0) refuse(where, "rows is 0", "at least one row a step, as fine-tuning has");
   read_ranks(golden, file);
+  read_by_rank(golden, file);
   read_inputs(golden, file);
   const std::uint64_t steps = golden.integer("steps", kMaxSteps);
   file.losses = numbers_of(golden, "losses", steps);

@@ -29,6 +29,7 @@ struct GoldenFile {
   Digest weights;                               // the final parameters as they are saved
   std::string device, arch, torch;              // where it was computed
   std::uint64_t threads = 1;
+  std::string by_rank;                       // the setting for which it holds for one process only; or empty
   std::map<std::string, double> tolerances;  // relative, by precision, or precision@arch or @device
 };
 

@@ -9,6 +9,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <iostream>
 
+#include <ATen/Version.h>
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -29,7 +30,8 @@ nlohmann::ordered_json describe_gpu(const DeviceChoice& choice, const CudaDriver
 }
 
 RankDevice on_cpu(const std::string& reason) {
-  return {.line = "device cpu: " + reason, .description = {{"type", "cpu"}, {"reason", reason}}};
+  return {.line = "device cpu: " + reason,
+          .description = {{"type", "cpu"}, {"reason", reason}, {"vector_units", at::get_cpu_capability()}}};
 }
 
 /// What is wrong with the ranks' devices, each "cpu" or "gpu UUID"; empty if nothing is. Where `share`, ranks may have

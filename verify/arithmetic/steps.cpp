@@ -5,8 +5,10 @@
 // until the end, so that looking does not slow what is looked at.
 #include "verify/arithmetic/steps.hpp"
 
+#include "trainer/loop/computed_with.hpp"
 #include "trainer/models/decoder.hpp"
 #include "trainer/ranks/cuda_driver.hpp"
+#include "verify/conduct/processor_kind.hpp"
 
 #include <sealift/train.hpp>
 
@@ -245,15 +247,6 @@ class OneThread {
   int before_ = at::get_num_threads();
 };
 
-std::string cpu_model() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU";
-}
-
 }  // namespace
 
 std::vector<std::string> digests_of_steps(const ArithmeticJob& job, at::Device device,
@@ -302,7 +295,7 @@ ArithmeticJob heavy_arithmetic_job(at::Device device, std::uint64_t seed) {
 }
 
 std::string kind_of_device(at::Device device) {
-  if (device.is_cpu()) return cpu_model() + ", " + at::get_cpu_capability();
+  if (device.is_cpu()) return processor_kind(trainer::vector_units());
   const auto driver = trainer::find_cuda_driver();
   const auto& gpu = driver.devices.at(static_cast<std::size_t>(device.index()));
   return gpu.name + ", capability " + gpu.capability;

@@ -4,6 +4,7 @@
 // Inside it is run by one process, as it was recorded and by all ranks: together they say which side is wrong.
 #include "verify/training/golden.hpp"
 
+#include "verify/training/by_rank.hpp"
 #include "verify/training/plan.hpp"
 
 #include <algorithm>
@@ -55,6 +56,12 @@ Json measure_golden(const Site& site, const std::string& name) {
   if (site.is_first_of_host()) values["changed"] = changed_inputs(golden, site.prefix);
   if (site.rank == 0) values["golden"] = to_json(golden);
   run_on_first(site, golden, values);
+  // A file of a program that did not say it has the settings all the same.
+  const auto by_rank = golden.by_rank.empty() ? setting_by_rank(golden.job, site.prefix) : golden.by_rank;
+  if (site.world_size > 1 && golden.ranks == 1 && !by_rank.empty()) {
+    values["by_rank"] = by_rank;
+    return values;
+  }
   const auto job = site.world_size > 1 ? for_world(site, golden) : std::nullopt;
   if (!job) {
     values["no_world"] = site.world_size > 1;

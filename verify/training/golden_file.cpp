@@ -29,6 +29,7 @@ Golden of_file(bundle::GoldenFile file) {
                 .arch = file.arch,
                 .torch = file.torch,
                 .threads = static_cast<std::int64_t>(file.threads),
+                .by_rank = file.by_rank,
                 .tolerances = std::move(file.tolerances)};
   for (const auto& [path, digest] : file.inputs) golden.inputs.emplace(path, digest.hex());
   return golden;
@@ -99,6 +100,7 @@ nlohmann::ordered_json to_json(const Golden& golden) {
                               {"torch", golden.torch},
                               {"threads", golden.threads},
                               {"tolerances", tolerances}};
+  if (!golden.by_rank.empty()) json["by_rank"] = golden.by_rank;
   if (golden.ranks > 1) json.update({{"ranks", golden.ranks}, {"method", golden.method}});
   return json;
 }

@@ -25,6 +25,7 @@ struct Golden {
   std::string arch = {};     ///< "x86_64"
   std::string torch = {};    ///< LibTorch's version
   std::int64_t threads = 1;
+  std::string by_rank = {};  ///< the setting for which it holds for one process only (by_rank.hpp); or empty
   /// Relative, by "PRECISION", "PRECISION@ARCH" or "PRECISION@DEVICE"; the last that fits counts.
   std::map<std::string, double> tolerances = {};
 };

@@ -3,6 +3,7 @@
 // Pure; see golden.hpp.
 // Only the crew that recorded it can be held to the bit: others add up in another order.
 #include "verify/conduct/culprits.hpp"
+#include "verify/training/by_rank.hpp"
 #include "verify/training/golden.hpp"
 
 namespace sealift::verify {
@@ -141,11 +142,23 @@ void blame_ranks(const Phrase& who, Check& check) {
   culprits.accuse(check);
 }
 
+/// One process agrees; several could not be expected to.
+void only_one_is_held(const std::string& by_rank, Check& check) {
+  const auto why = why_by_rank(by_rank);
+  const auto agrees = check.reason;
+  check.outcome = Outcome::NotRun;
+  check.reason = {"the ranks of this site cannot be held to what one process recorded: " + why.en +
+                      "; record it with " + instead_of(by_rank),
+                  "本站点的多个进程无法与单进程的记录比较：" + why.zh + "；请用 " + instead_of(by_rank) + " 重新录制"};
+  append(check.reason, agrees);
+}
+
 void judge_recorded_by_one(const Golden& golden, const GoldenRuns& runs, const Json& values, Check& check) {
   if (!judge_as_recorded(golden, *runs.as_recorded, runs.alone, runs.to_the_bit ? 0 : runs.stated, check)) {
     return say_which_side(runs.alone, runs.world ? &*runs.world : nullptr, runs.stated, check);
   }
   say_what_was_not_run(golden, values, check);
+  if (values.contains("by_rank")) return only_one_is_held(values.at("by_rank").get<std::string>(), check);
   if (!runs.world) return;
   judge_curves(*runs.world, golden_series(golden), runs.stated, check);
   if (check.outcome == Outcome::Fail) blame_ranks(kByOwnMethod, check);

@@ -2,6 +2,7 @@
 // The golden run, recorded: a job in TOML, run here, and what it computed.
 // Outside, below `sealift-verify golden`; see golden.hpp.
 // What a site would refuse, or could not meet, is refused here, where it can still be changed.
+#include "verify/training/by_rank.hpp"
 #include "verify/training/golden.hpp"
 
 #include "sealift/toml.hpp"
@@ -132,6 +133,12 @@ Golden record_golden(const Site& site, const fs::path& file) {
       throw std::invalid_argument(file.string() + ": " + key + " is " + value +
                                   "; expected a path below --prefix, as it will be in the bundle");
     }
+  }
+  golden.by_rank = setting_by_rank(golden.job, site.prefix);
+  if (golden.ranks > 1 && !golden.by_rank.empty()) {
+    throw std::invalid_argument(file.string() + ": " + why_by_rank(golden.by_rank).en +
+                                ", so that no other number of ranks could meet it; write " +
+                                instead_of(golden.by_rank) + ", or leave ranks out");
   }
   golden.inputs = inputs_of(golden.job, site.prefix);
   golden.threads = 1;

@@ -5,6 +5,7 @@
 #include "verify/training/golden_run.hpp"
 
 #include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/processor_kind.hpp"
 
 #include "sealift/train/checkpoint/digest.hpp"
 
@@ -27,28 +28,6 @@ void hash_file_into(train::Sha256& digest, const fs::path& file) {
     digest.update(buffer.data(), static_cast<std::size_t>(in.gcount()));
   }
   if (in.bad() || !in.eof()) throw std::runtime_error("cannot read " + file.string());
-}
-
-/// The processor with its model and vector units: virtual machines give one name to several kinds.
-std::string processor_name() {
-  std::map<std::string, std::string> first;
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const auto colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const auto key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
-    const auto begin = line.find_first_not_of(" \t", colon + 1);
-    if (begin != std::string::npos) first.emplace(key, line.substr(begin));
-  }
-  auto name = first.contains("model name") ? first["model name"] : "a processor of " + arch_here();
-  for (const char* key : {"cpu family", "model", "CPU implementer", "CPU part"}) {
-    if (first.contains(key)) name += std::string(", ") + key + " " + first[key];
-  }
-  const auto units = " " + first["flags"] + " " + first["Features"] + " ";
-  for (const char* unit : {"avx2", "avx512f", "avx512_bf16", "amx_tile", "sve"}) {
-    if (units.find(std::string(" ") + unit + " ") != std::string::npos) name += std::string(" ") + unit;
-  }
-  return name;
 }
 
 /// SHA-256 of the parameters as the job saved them.
@@ -169,7 +148,8 @@ std::string arch_here() {
 
 std::string device_name(const Json& result) {
   const auto& device = result.at("device");
-  return device.contains("name") ? device.at("name").get<std::string>() : processor_name();
+  return device.contains("name") ? device.at("name").get<std::string>()
+                                 : processor_kind(device.value("vector_units", ""));
 }
 
 }  // namespace sealift::verify

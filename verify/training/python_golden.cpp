@@ -6,6 +6,7 @@
 
 #include "trainer/json_numbers.hpp"
 #include "verify/conduct/child_watch.hpp"
+#include "verify/training/by_rank.hpp"
 #include "verify/training/golden.hpp"
 #include "verify/training/plan.hpp"
 #include "verify/wording/numbers.hpp"
@@ -70,8 +71,15 @@ fs::path golden_file_of(const Site& site, const std::string& name) {
   return golden_folder(site.prefix) / (name + ".json");
 }
 
+/// Another program draws other random numbers.
+void need_no_random_numbers(const Site& site, const Golden& golden) {
+  const auto setting = setting_by_rank(golden.job, site.prefix);
+  if (setting == "lora_dropout") throw NotRun(why_by_rank(setting));
+}
+
 Json measure_python_methods(const Site& site, const std::string& name) {
   const auto golden = read_golden(golden_file_of(site, name));
+  need_no_random_numbers(site, golden);
   Json values = Json::object();
   std::size_t port = 0;
   for (const char* method : {"ddp", "fsdp2"}) {
@@ -89,6 +97,7 @@ Json measure_python_methods(const Site& site, const std::string& name) {
 Json measure_swift(const Site& site, const std::string& name) {
   const auto file = golden_file_of(site, name);
   const auto golden = read_golden(file);
+  need_no_random_numbers(site, golden);
   const auto ran = run_peer_script(
       site, {"swift", file.string(), site.prefix.string(), (site.work / "swift.json").string(), device_kind(site)}, 0);
   if (ran.is_object() && ran.contains("failed")) return ran;

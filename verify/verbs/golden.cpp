@@ -4,6 +4,8 @@
 // As one process, which does not depend on how a site divides its ranks, or as the ranks that the job names.
 #include "verify/training/golden.hpp"
 
+#include "verify/training/by_rank.hpp"
+
 #include "bundle/host/scratch_folder.hpp"
 #include "verify/verbs/verbs.hpp"
 
@@ -34,6 +36,9 @@ void record(const GoldenArguments& arguments) {
             << (golden.ranks > 1 ? "of " + std::to_string(golden.ranks) + " ranks by " + golden.method + " " : "")
             << "on " << golden.device << ", loss " << golden.losses.front() << " to " << golden.losses.back() << ", "
             << golden.inputs.size() << " files\n";
+  if (golden.by_rank.empty()) return;
+  std::cout << "it holds for one process: " << why_by_rank(golden.by_rank).en << "; for a site of several ranks write "
+            << instead_of(golden.by_rank) << '\n';
 }
 
 }  // namespace

@@ -112,6 +112,17 @@ while read -r check; do
     { echo "tests/verify/README.md has no row for $check"; exit 1; }
 done <checks.txt
 
+# A processor whose kernels were chosen otherwise is another kind: it is held to what is stated, not to the bit.
+mkdir -p golden/bin golden/share/sealift/golden
+ln -s "$train" golden/bin/
+printf 'name = "kind"\nverb = "run"\n[settings]\nsteps = 4\n' > golden.toml
+expect 0 env ATEN_CPU_CAPABILITY=default "$verify" golden golden.toml --prefix golden --out golden/share/sealift/golden/kind.json
+for kernels in default avx2; do
+  expect 0 env ATEN_CPU_CAPABILITY=$kernels "$verify" run --device cpu --prefix golden --only training.golden --out kind.$kernels
+done
+grep -q 'held to: the bit' kind.default/report.txt || { cat kind.default/report.txt; exit 1; }
+grep -q 'held to: the stated tolerance' kind.avx2/report.txt || { cat kind.avx2/report.txt; exit 1; }
+
 # In a network of its own where that can be; what it finds of this machine is no matter here.
 mkdir -p prefix/bin
 ln -s "$(dirname "$verify")/sealift-train" prefix/bin/

@@ -4,6 +4,7 @@
 #include "verify/training/golden.hpp"
 
 #include "tests/verify/verdict/english.hpp"
+#include "verify/training/by_rank.hpp"
 #include "verify/training/python_golden.hpp"
 
 #include <doctest/doctest.h>
@@ -88,6 +89,7 @@ TEST_CASE("a golden run is refused by the key that is wrong: nothing of it is be
   refused("/version", 2);
   refused("/ranks", 2);  // without a method
   refused("/method", "ddp");
+  refused("/by_rank", "LORA dropout");
   refused("/more", true);
   const auto refused_ranks = [](const json& ranks, const json& method) {
     json golden = to_json(made_golden());
@@ -227,6 +229,50 @@ TEST_CASE("each crew trains on the recorded rows of a step, whoever divides them
   CHECK(batch_of(5) == "none");
   golden.job.settings["per_device_train_batch_size"] = "0";  // of a file that says nonsense
   CHECK(batch_of(1) == "1 x 12");
+}
+
+TEST_CASE("what acts rank by rank is known from the settings") {
+  const auto setting = [](std::map<std::string, std::string> settings, const char* verb = "sft") {
+    return setting_by_rank({.name = "x", .verb = verb, .settings = std::move(settings)}, "/nowhere");
+  };
+  CHECK(setting({}) == "lora_dropout");  // 0.05 where nothing is said
+  CHECK(setting({{"lora_dropout", "0.1"}}) == "lora_dropout");
+  CHECK(setting({{"lora_dropout", "0"}}).empty());
+  CHECK(setting({{"tuner_type", "none"}}).empty());
+  CHECK(setting({}, "run").empty());
+  CHECK(setting({{"lora_dropout", "0"}, {"router_aux_loss_coef", "0.001"}}) == "router_aux_loss_coef");
+  CHECK(setting({{"lora_dropout", "0"}, {"precision", "fp16"}}) == "precision");
+  CHECK(setting({{"lora_dropout", "0"}, {"rlhf_type", "orpo"}}, "dpo") == "rlhf_type");
+  CHECK(setting({{"lora_dropout", "0"}, {"rlhf_type", "simpo"}, {"cpo_alpha", "0"}}, "dpo").empty());
+  const auto prefix = std::filesystem::temp_directory_path() / ("by-rank-test-" + std::to_string(getpid()));
+  std::filesystem::create_directories(prefix / "a");
+  const TrainingJob of_adapters{.name = "x", .verb = "sft", .settings = {{"adapters", "a"}, {"lora_dropout", "0"}}};
+  std::ofstream(prefix / "a/adapter_config.json") << R"({"lora_dropout": 0.1})";
+  CHECK(setting_by_rank(of_adapters, prefix) == "lora_dropout");
+  std::ofstream(prefix / "a/adapter_config.json") << R"({"lora_dropout": 0.0})";
+  CHECK(setting_by_rank(of_adapters, prefix).empty());
+  std::filesystem::remove_all(prefix);
+}
+
+TEST_CASE("what one process recorded and acts rank by rank blames no ranks: NOT RUN, and who is alone is held") {
+  auto golden = made_golden();
+  golden.by_rank = "lora_dropout";
+  CHECK(golden_from(json::parse(to_json(golden).dump()), "g.json").by_rank == "lora_dropout");
+  const auto judged = [&](const std::vector<double>& losses) {
+    json values{{"golden", to_json(golden)},
+                {"alone", ran_golden(losses)},
+                {"changed", json::array()},
+                {"by_rank", "lora_dropout"}};
+    Check check;
+    judge_golden({{0, "node0", "cuda:0", {}, {}, values}}, check);
+    return check;
+  };
+  const auto check = judged(kGoldenLosses);
+  CHECK(check.outcome == Outcome::NotRun);
+  CHECK(check.at_fault.empty());
+  CHECK(check.reason.en.find("lora_dropout is above 0, and each rank draws random numbers") != std::string::npos);
+  CHECK(check.reason.en.find("record it with lora_dropout = 0") != std::string::npos);
+  CHECK(judged({4, 3, 1}).outcome == Outcome::Fail);
 }
 
 TEST_CASE("a file with other bytes is named with its host before any number is judged") {
