@@ -2,6 +2,8 @@
 // See conditions.hpp.
 #include "trainer/fine_tune/conditions.hpp"
 
+#include "trainer/shown_number.hpp"
+
 namespace sealift::trainer {
 namespace {
 
@@ -20,8 +22,8 @@ std::string changed_schedule(std::int64_t then, const FineTuneOptions& options, 
     if (before.rate(next) == now.rate(next)) continue;
     return c10::str("note: the job has ", steps, " steps and had ", then, " when step ", step,
                     " was saved, so its schedule is another from step ", next + 1, " on: there the learning rate is ",
-                    now.rate(next), ", by the one before ", before.rate(next), "; a job of ", steps,
-                    " steps from the beginning has other rates in the steps before, too");
+                    exact_number(now.rate(next)), ", by the one before ", exact_number(before.rate(next)),
+                    "; a job of ", steps, " steps from the beginning has other rates in the steps before, too");
   }
   return {};
 }

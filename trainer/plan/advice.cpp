@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/plan/advice.hpp"
 
+#include "trainer/shown_number.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -25,9 +27,7 @@ std::string percent(double part) {
 }
 
 std::string seconds(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", value);
-  return text;
+  return shown_number(value) + " s";
 }
 
 /// What nothing hides of the links' time, of a step.

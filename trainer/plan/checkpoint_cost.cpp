@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/plan/checkpoint_cost.hpp"
 
+#include "trainer/shown_number.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -39,18 +41,19 @@ CheckpointCost checkpoint_cost(const Row& row, const std::vector<Candidate>& can
 }
 
 std::string words_of(const CheckpointCost& cost, Language language) {
-  char text[500];
+  char text[600];
   const auto* english =
-      "A checkpoint is %s and takes %.3g s. With a failure every %.0f hours save every %.3g minutes (save_steps = "
+      "A checkpoint is %s and takes %s s. With a failure every %.0f hours save every %s minutes (save_steps = "
       "%lld): "
-      "%.2g %% of the time goes into saving and repeating. A lost host costs %.3g GPU hours.";
+      "%s %% of the time goes into saving and repeating. A lost host costs %s GPU hours.";
   const auto* chinese =
-      "检查点 %s，写入需 %.3g 秒。平均每 %.0f 小时一次故障，应每 %.3g 分钟保存一次（save_steps = %lld）：保存与重做占 "
-      "%.2g %% "
-      "的时间。丢失一台主机损失 %.3g GPU 小时。";
+      "检查点 %s，写入需 %s 秒。平均每 %.0f 小时一次故障，应每 %s 分钟保存一次（save_steps = %lld）：保存与重做占 "
+      "%s %% "
+      "的时间。丢失一台主机损失 %s GPU 小时。";
   std::snprintf(text, sizeof text, language == Language::Chinese ? chinese : english, gigabytes(cost.bytes).c_str(),
-                cost.seconds, cost.failure_seconds / 3600, cost.interval_seconds / 60,
-                static_cast<long long>(cost.interval_steps), 100 * cost.overhead, cost.lost_gpu_hours);
+                shown_number(cost.seconds).c_str(), cost.failure_seconds / 3600,
+                shown_number(cost.interval_seconds / 60).c_str(), static_cast<long long>(cost.interval_steps),
+                shown_number(100 * cost.overhead, 2).c_str(), shown_number(cost.lost_gpu_hours).c_str());
   return text;
 }
 

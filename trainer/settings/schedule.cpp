@@ -5,6 +5,7 @@
 #include "trainer/settings/schedule.hpp"
 
 #include "trainer/settings/refuse.hpp"
+#include "trainer/shown_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -107,7 +108,7 @@ Schedule::Schedule(const ScheduleOptions& options) : options_(options) {
   }
   if (options_.type == "wsd") options_.type = "warmup_stable_decay";
   if (!(options.warmup_ratio >= 0 && options.warmup_ratio <= 1)) {
-    refuse("warmup_ratio is " + std::to_string(options.warmup_ratio) + "; expected a part of the steps, 0 to 1");
+    refuse("warmup_ratio is " + exact_number(options.warmup_ratio) + "; expected a part of the steps, 0 to 1");
   }
   warmup_ = options.warmup_steps > 0 ? options.warmup_steps : warmup_of(options);
   const auto json = parameters_of(options, type->second);

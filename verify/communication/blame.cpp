@@ -4,6 +4,7 @@
 // What an earlier step explains is nobody else's fault.
 #include "verify/communication/blame.hpp"
 
+#include "trainer/json_numbers.hpp"
 #include "verify/communication/all_ranks.hpp"
 #include "verify/wording/numbers.hpp"
 
@@ -37,9 +38,11 @@ Phrase place_of(const Json& fault) {
 
 Phrase element_of(const Json& fault) {
   const auto index = std::to_string(fault.at("index").get<std::int64_t>());
-  const auto got = number_text(fault.at("got")), expected = number_text(fault.at("expected"));
-  return {"element " + index + " is " + got + ", expected " + expected,
-          "第 " + index + " 个元素为 " + got + "，应为 " + expected};
+  const auto got = exact_text(trainer::number_or_nan(fault.at("got"))),
+             expected = exact_text(trainer::number_or_nan(fault.at("expected")));
+  const auto bits = fault.value("bits", "");
+  return {"element " + index + " is " + got + ", expected " + expected + (bits.empty() ? "" : ", other bits " + bits),
+          "第 " + index + " 个元素为 " + got + "，应为 " + expected + (bits.empty() ? "" : "，不同的位 " + bits)};
 }
 
 std::vector<WrongElement> wrong_elements(const std::vector<Measured>& all) {

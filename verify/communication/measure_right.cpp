@@ -17,6 +17,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kElementsOfAll = 1 << 22;  ///< of all parts of one case together
 
+/// The bits in which two elements of one dtype differ: "0x00000400".
+std::string other_bits(const at::Tensor& got, const at::Tensor& expected) {
+  const auto bits = [&](const at::Tensor& element) {
+    const auto size = element.element_size();
+    const auto kind = size == 8 ? at::kLong : size == 4 ? at::kInt : at::kShort;
+    return static_cast<std::uint64_t>(element.reshape({1}).view(kind).to(at::kLong).item<std::int64_t>());
+  };
+  const auto digits = static_cast<int>(2 * got.element_size());
+  const auto mask = digits == 16 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * digits)) - 1;
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%0*llx", digits,
+                static_cast<unsigned long long>((bits(got) ^ bits(expected)) & mask));
+  return text;
+}
+
 /// The cases of one line with one dtype, and what was wrong in them.
 class RightCases {
  public:
@@ -117,7 +132,8 @@ class RightCases {
                const std::vector<std::int64_t>& parts) {
     settle(got);
     if (faults_.after) faults_.after(op, got);
-    const auto mine = got.cpu().to(at::kDouble), right = expected.to(at::kDouble);
+    const auto have = got.cpu().flatten(), want = expected.to(have.scalar_type()).flatten();
+    const auto mine = have.to(at::kDouble), right = expected.to(at::kDouble);
     if (mine.equal(right)) return;
     const auto differ = mine.ne(right);
     std::int64_t first = 0;
@@ -127,14 +143,14 @@ class RightCases {
       if (places.numel() > 0) {
         const auto at = places[0].item<std::int64_t>();
         note(op, dtype_, size_, parts.empty() ? -1 : group_.members().at(peer), mine[first + at].item<double>(),
-             right[first + at].item<double>(), at);
+             right[first + at].item<double>(), at, other_bits(have[first + at], want[first + at]));
       }
       first += n;
     }
   }
 
   void note(const std::string& op, const std::string& dtype, std::int64_t size, std::int64_t from, double got,
-            double expected, std::int64_t index) {
+            double expected, std::int64_t index, const std::string& bits = {}) {
     if (wrong_.size() >= kWrongElementsKept) return;
     wrong_.push_back({{"group", line_.name},
                       {"ranks", ranks_},
@@ -143,8 +159,9 @@ class RightCases {
                       {"size", size},
                       {"index", index},
                       {"from", from},
-                      {"got", std::isfinite(got) ? got : -1e300},
-                      {"expected", expected}});
+                      {"got", got},
+                      {"expected", expected},
+                      {"bits", bits}});
   }
 
   const Line& line_;

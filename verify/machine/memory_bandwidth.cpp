@@ -36,7 +36,7 @@ double triad_rate(std::size_t numbers, unsigned threads, int passes) {
   for (auto& thread : running) thread.join();
   for (std::size_t i = 0; i < numbers; ++i) {
     if (a[i] != 5)
-      throw std::runtime_error("memory gave back another number than was written: 5 became " + number_text(a[i], 17));
+      throw std::runtime_error("memory gave back another number than was written: 5 became " + exact_text(a[i]));
   }
   double best = 0;
   for (std::size_t i = 1; i < moments.size(); ++i) {

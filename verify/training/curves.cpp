@@ -52,7 +52,7 @@ void add_failure(Check& check, const Phrase& reason) {
 Phrase parted_in_step(const Phrase& what, const CurveDifference& difference, const Series& ours,
                       const Series& reference, double tolerance) {
   const auto step = std::to_string(*difference.first_step);
-  const auto mine = number_text(difference.ours, 17), theirs = number_text(difference.reference, 17);
+  const auto mine = exact_text(difference.ours), theirs = exact_text(difference.reference);
   const auto within = tolerance == 0 ? std::string("to the bit") : "within " + number_text(tolerance, 3) + " relative";
   const auto within_zh = tolerance == 0 ? std::string("逐位一致") : "相对误差 " + number_text(tolerance, 3);
   return {ours.name.en + " and " + reference.name.en + " part in step " + step + ": " + what.en + " " + mine +

@@ -4,6 +4,8 @@
 // printf's forms, which are those of the C locale that the program runs in.
 #include "verify/wording/numbers.hpp"
 
+#include "trainer/shown_number.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -21,14 +23,11 @@ std::string formatted(const char* format, double value) {
 }  // namespace
 
 std::string number_text(double value, int digits) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  if (value == std::floor(value) && std::fabs(value) < 1e9) return formatted("%.0f", value + 0.0);
-  const double size = std::fabs(value);
-  if (size >= std::pow(10, digits - 1) && size < 1e9) return formatted("%.0f", value);
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return text;
+  return trainer::shown_number(value, digits);
+}
+
+std::string exact_text(double value) {
+  return trainer::exact_number(value);
 }
 
 std::string percent_text(double share) {

@@ -9,8 +9,12 @@
 namespace sealift::verify {
 
 /// `digits` significant ones: 4 of what was measured, 9 or 17 where the last bit counts. "0.3333", "1234", "1.5e-09",
-/// "inf"; the whole part below 10^9 always in full.
+/// "inf"; the whole part below 10^15 always in full.
 std::string number_text(double value, int digits = 4);
+
+/// All of a number that should have been another: whole ones whole, others with the digits that read back to the same
+/// bits. "1000001", "0.10000000149011612", "nan".
+std::string exact_text(double value);
 
 /// A share of 1: "12.5 %".
 std::string percent_text(double share);

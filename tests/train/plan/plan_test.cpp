@@ -407,3 +407,17 @@ TEST_CASE("advice has the numbers that led to it, in both languages alike") {
   }
   CHECK_THROWS_WITH(read_language("fr"), "--lang is 'fr'; expected en or zh");
 }
+
+TEST_CASE("what a checkpoint costs is said in whole numbers where there are thousands of them") {
+  const CheckpointCost cost{.bytes = 1,
+                            .seconds = 1234.5,
+                            .failure_seconds = 3.6e9,
+                            .interval_seconds = 1.2e6,
+                            .interval_steps = 5,
+                            .overhead = 0.0123,
+                            .lost_gpu_hours = 45678};
+  CHECK(words_of(cost, Language::English).find("takes 1234 s. With a failure every 1000000 hours save every 20000 ") !=
+        std::string::npos);
+  CHECK(words_of(cost, Language::English).find("1.2 % of the time") != std::string::npos);
+  CHECK(words_of(cost, Language::Chinese).find("损失 45678 GPU 小时") != std::string::npos);
+}

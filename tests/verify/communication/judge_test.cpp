@@ -57,6 +57,20 @@ TEST_CASE("right: nothing wrong passes and counts; the facts of all ranks are sa
   CHECK(check.facts.size() == 1);
 }
 
+TEST_CASE("right: a wrong element is said with all its digits and the bits that differ, also one that is no number") {
+  Json fault{{"group", "world"}, {"ranks", 2}, {"op", "all_reduce"},  {"dtype", "fp32"}, {"size", 8},
+             {"index", 0},       {"from", -1}, {"got", 1000001000.0}, {"expected", 1e9}, {"bits", "0x00000010"}};
+  const auto said = [&] {
+    Check check;
+    judge_right({rank_with(0, {{"cases", 1}, {"facts", Json::array()}, {"faults", {fault}}})}, check);
+    return check.reason;
+  };
+  CHECK(said().en.ends_with("element 0 is 1000001000, expected 1000000000, other bits 0x00000010"));
+  CHECK(said().zh.ends_with("第 0 个元素为 1000001000，应为 1000000000，不同的位 0x00000010"));
+  fault["got"] = "nan";
+  CHECK(said().en.find("element 0 is nan, expected 1000000000") != std::string::npos);
+}
+
 TEST_CASE("right: whose data several ranks have wrong sends it; who has several ranks' data wrong receives it so") {
   const auto sender = right(4, {{0, 2}, {1, 2}, {3, 2}, {0, -1}, {1, -1}, {2, -1}, {3, -1}});
   CHECK(english(sender.at_fault) == Names{named(2)});

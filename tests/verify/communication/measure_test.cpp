@@ -76,6 +76,7 @@ TEST_CASE("a rank that receives or computes one element wrong is named, whatever
     CHECK(check.outcome == Outcome::Fail);
     CHECK(std::ranges::count(english(check.at_fault), "rank 2 on here (cpu)") == 1);
     CHECK(check.reason.en.find(op) != std::string::npos);
+    CHECK(check.reason.en.find("other bits 0x") != std::string::npos);
   }
 }
 

@@ -77,7 +77,15 @@ TEST_CASE("a number has as many digits as its reader can use, and a whole one al
   CHECK(number_text(-0.0) == "0");
   CHECK(number_text(std::nan("")) == "nan");
   CHECK(number_text(-INFINITY) == "-inf");
-  CHECK(number_text(2.5e12) == "2.5e+12");
+  CHECK(number_text(2.5e12) == "2500000000000");
+  CHECK(number_text(1234567890.5) == "1234567890");
+  CHECK(number_text(2.5e16) == "2.5e+16");
+  CHECK(exact_text(1000001) == "1000001");
+  CHECK(exact_text(9007199254740992.0) == "9007199254740992");
+  CHECK(exact_text(0.1f) == "0.10000000149011612");
+  CHECK(exact_text(std::nextafter(1e6, 2e6)) == "1000000.0000000001");
+  CHECK(exact_text(1e300) == "1e+300");
+  CHECK(exact_text(std::nan("")) == "nan");
   CHECK(number_text(5.46e-6, 2) == "5.5e-06");
   CHECK(number_text(2.0000100000000001, 17) == "2.0000100000000001");
   CHECK(number_text(0.69990001, 9) == "0.69990001");
