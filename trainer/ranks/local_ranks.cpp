@@ -112,11 +112,11 @@ int unfinished(int status) {
 }
 
 /// Waits for all; after the first failure the others have `kAfterFailure` or `kAfterKill` left.
-int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
+LocalEnd wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
   std::optional<Clock::time_point> deadline;
   bool passed = false;
-  int failed = 0;  // the code of the rank that failed first
-  int early = 0;   // the code of ranks that ended in order, before the job was finished
+  LocalEnd end;   // of the rank that failed first
+  int early = 0;  // the code of ranks that ended in order, before the job was finished
   for (auto left = children.size(); left > 0;) {
     int status = 0;
     const auto pid = next_to_end(status, deadline, children, passed);
@@ -131,17 +131,18 @@ int wait_for(std::vector<pid_t> children, std::int64_t first_rank) {
     if (child == children.end()) continue;
     *child = 0;
     --left;
-    if (status == 0 || failed > 0) continue;
+    if (status == 0 || end.failed) continue;
     if (const int code = unfinished(status); code > 0) {
       early = code;
       continue;
     }
-    failed = code_of(status);
+    end = {.code = code_of(status), .failed = FailedRank{first_rank + (child - children.begin()), status}};
     deadline = Clock::now() + (WIFSIGNALED(status) ? kAfterKill : kAfterFailure);
-    say("rank " + std::to_string(first_rank + (child - children.begin())) + " " + describe(status) +
-        "; ending the other ranks");
+    say("rank " + std::to_string(end.failed->rank) + " " + describe(status) + "; ending the other ranks");
   }
-  return failed > 0 && told_to_end ? kToldToEnd : failed > 0 ? failed : early;
+  if (!end.failed) return {.code = early};
+  if (told_to_end) end.code = kToldToEnd;
+  return end;
 }
 
 }  // namespace
@@ -154,7 +155,7 @@ train::Launch on_this_host(std::int64_t ranks) {
           .source = "the host of all " + std::to_string(ranks) + " ranks (--ranks)"};
 }
 
-int run_local_ranks(const train::Launch& launch, char** argv) {
+LocalEnd run_local_ranks(const train::Launch& launch, char** argv) {
   auto host = launch;
   require_files(files_needed(host.world_size));
   require_threads(threads_needed(host.local_world_size, 1));

@@ -94,7 +94,8 @@ RanksEnd on_ranks(const RankStory& story, std::int64_t ranks, char** argv) {
   const auto launch = train::parse_launch();
   end_when_told(launch.rank == 0, launch.world_size == 1);
   if (const auto host = host_to_start(launch, ranks)) {
-    return {.code = run_local_ranks(*host, argv)};
+    const auto end = run_local_ranks(*host, argv);
+    return {.code = end.code, .failed = end.failed, .started_ranks = true};
   }
   if (launch.rank == 0) say(launch.source);
   auto result = as_rank(story, launch);

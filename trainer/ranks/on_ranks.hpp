@@ -6,6 +6,7 @@
 #pragma once
 
 #include "bundle/host/command_line.hpp"
+#include "trainer/ranks/local_ranks.hpp"
 #include "trainer/settings/settings.hpp"
 
 #include <sealift/train.hpp>
@@ -35,6 +36,8 @@ using RankStory =
 struct RanksEnd {
   int code = 0;
   std::optional<nlohmann::ordered_json> result = {};
+  std::optional<FailedRank> failed = {};  ///< of a host that started ranks
+  bool started_ranks = false;
 };
 
 /// Runs `story` as the rank that this process is, or starts `argv` once for each of `ranks` (0: as the launcher's

@@ -244,6 +244,18 @@ Check below_level(const CheckKind& kind) {
   return check;
 }
 
+/// `kinds` from number `first` on, as what was not run yet.
+std::vector<Check> still_left(const std::vector<CheckKind>& kinds, std::size_t first, const Site& site) {
+  std::vector<Check> left;
+  for (std::size_t i = first; i < kinds.size(); ++i) {
+    const auto& kind = kinds[i];
+    left.push_back(is_left_out(kind, site.only) ? left_out(kind)
+                   : kind.from > site.level     ? below_level(kind)
+                                                : blank(kind));
+  }
+  return left;
+}
+
 }  // namespace
 
 Exchange alone() {
@@ -253,7 +265,7 @@ Exchange alone() {
 }
 
 Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange, const std::string& identity,
-                  const std::function<void(const std::string&)>& say) {
+                  const std::function<void(const std::string&)>& say, const Progress& progress) {
   const bool first = site.rank == 0;
   std::optional<Records> records;
   if (first) records.emplace(site.shared, identity);
@@ -273,6 +285,9 @@ Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange
       continue;
     }
     auto done = first && !kind.of_whole_run ? records->find(kind.name) : std::nullopt;
+    if (first && progress && !done) {
+      progress(checks, still_left(kinds, static_cast<std::size_t>(&kind - kinds.data()), site));
+    }
     // "done", or the ports that child jobs of this check may use.
     const auto word = exchange.broadcast(first ? done ? "done" : free_ports(exchange) : "");
     if (word == "done") {

@@ -25,10 +25,13 @@ struct Conducted {
   std::string began;  ///< UTC, of the first check that was run, also of one that an earlier run recorded; may be empty
 };
 
+/// What rank 0 is told before each check: those that are done, and the others, of which the first runs next.
+using Progress = std::function<void(const std::vector<Check>& done, const std::vector<Check>& left)>;
+
 /// Runs those of `kinds` that `site.level` and `site.only` ask for; each other one is NOT RUN and says so. Rank 0
 /// records each in OUT/checks/NAME.json, beside `identity`; a check that passed or failed under the same identity is
-/// taken from there. `say` gets one line a check on rank 0.
+/// taken from there. `say` gets one line a check on rank 0, `progress` is called there before each.
 Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange, const std::string& identity,
-                  const std::function<void(const std::string&)>& say);
+                  const std::function<void(const std::string&)>& say, const Progress& progress = {});
 
 }  // namespace sealift::verify

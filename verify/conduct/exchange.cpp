@@ -4,10 +4,15 @@
 // Ranks ask again every two seconds, since a wait in the store cannot say which key is missing.
 #include "verify/conduct/exchange.hpp"
 
+#include "verify/conduct/utc_now.hpp"
+
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <condition_variable>
+#include <map>
+#include <mutex>
 #include <thread>
 
 namespace sealift::verify {
@@ -15,9 +20,52 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::string key_of_life(std::int64_t rank) {
+  return "sealift_verify/alive/" + std::to_string(rank);
+}
+
+/// Says every second that this rank is there, over a connection of its own.
+class Heartbeat {
+ public:
+  explicit Heartbeat(const train::World& world) : store_(world.store->clone()), key_(key_of_life(world.rank)) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Heartbeat() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (std::int64_t beat = 1; !stop_; ++beat) {
+      try {
+        store_->set(key_, std::to_string(beat));
+      } catch (const std::exception&) {
+        return;  // the store is gone: whoever waits for it says so
+      }
+      changed_.wait_for(lock, std::chrono::seconds(1), [&] { return stop_; });
+    }
+  }
+
+  train::Store store_;
+  std::string key_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
 class StoreExchange {
  public:
-  StoreExchange(const train::World& world, std::chrono::seconds patience) : world_(world), patience_(patience) {}
+  StoreExchange(const train::World& world, std::chrono::seconds patience)
+      : world_(world), patience_(patience), heartbeat_(world) {}
 
   std::vector<std::string> gather(const std::string& mine) {
     const auto round = "sealift_verify/gather/" + std::to_string(gathers_++) + "/";
@@ -29,7 +77,7 @@ class StoreExchange {
     const auto end = Clock::now() + patience_;
     for (std::int64_t rank = 1; rank < world_.size; ++rank) {
       const auto key = round + std::to_string(rank);
-      wait_for(key, end, "rank " + std::to_string(rank));
+      wait_for(key, end, rank);
       all.push_back(world_.store->get_to_str(key));
       world_.store->deleteKey(key);
     }
@@ -42,23 +90,47 @@ class StoreExchange {
       world_.store->set(key, from_first);
       return from_first;
     }
-    wait_for(key, Clock::now() + patience_, "rank 0");
+    wait_for(key, Clock::now() + patience_, 0);
     return world_.store->get_to_str(key);
   }
 
  private:
-  void wait_for(const std::string& key, Clock::time_point end, const std::string& who) {
+  struct Heard {
+    std::string beat;
+    Clock::time_point at = Clock::now();
+    std::string when = utc_now();
+  };
+
+  /// Throws once nothing was heard of `rank` for too long, counted from when this rank began to listen.
+  void require_life(std::int64_t rank, Heard& heard) {
+    const auto key = key_of_life(rank);
+    const auto beat = world_.store->check({key}) ? world_.store->get_to_str(key) : std::string();
+    if (beat != heard.beat) heard = {.beat = beat};
+    const auto silent = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - heard.at);
+    if (silent < std::min(patience_, kMostSilence)) return;
+    throw RankSilent(rank, heard.when,
+                     "rank " + std::to_string(rank) + " is silent since " + heard.when + ", for " +
+                         std::to_string(silent.count()) + " s: it has ended, was stopped, or its host is lost; look " +
+                         "at its log, and run again: what was recorded is not repeated");
+  }
+
+  void wait_for(const std::string& key, Clock::time_point end, std::int64_t rank) {
     auto pause = std::chrono::milliseconds(5);
+    Heard heard;
     while (!world_.store->check({key})) {
-      TORCH_CHECK(Clock::now() < end, who, " did not come back from the last check within ", patience_.count(),
-                  " s; look at its log, and run again: what was recorded is not repeated");
+      require_life(rank, heard);
+      TORCH_CHECK(Clock::now() < end, "rank ", rank, " did not come back from the last check within ",
+                  patience_.count(), " s; look at its log, and run again: what was recorded is not repeated");
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, std::chrono::milliseconds(500));
     }
   }
 
+  static constexpr auto kMostSilence = std::chrono::seconds(60);
+
   train::World world_;
   std::chrono::seconds patience_;
+  Heartbeat heartbeat_;
   std::int64_t gathers_ = 0, says_ = 0;
 };
 

@@ -10,7 +10,17 @@
 
 namespace sealift::verify {
 
-/// An exchange over `world.store`. A rank that does not come within `patience` of the first is named in a c10::Error.
+/// A rank of which nothing is heard: it was stopped, has ended, or its host is lost.
+struct RankSilent : std::runtime_error {
+  RankSilent(std::int64_t which, std::string when, const std::string& what)
+      : std::runtime_error(what), rank(which), since(std::move(when)) {}
+  std::int64_t rank;
+  std::string since;  ///< UTC
+};
+
+/// An exchange over `world.store`. Each rank says every second that it is there; one of which nothing is heard for a
+/// minute, or `patience` if that is less, is a RankSilent. One that is there and does not come within `patience` of the
+/// first is named in a c10::Error.
 Exchange over_store(const train::World& world, std::chrono::seconds patience);
 
 }  // namespace sealift::verify

@@ -27,6 +27,7 @@
 #include "verify/report/folder.hpp"
 #include "verify/training/checks.hpp"
 #include "verify/training/golden.hpp"
+#include "verify/verbs/end_of_run.hpp"
 #include "verify/verbs/verbs.hpp"
 #include "verify/verdict/json.hpp"
 
@@ -106,6 +107,7 @@ void need_folders(const RunArguments& arguments) {
     throw std::invalid_argument("--out " + arguments.out + ": no report can be written there: " + fault.message() +
                                 "; name a folder that you may write to");
   }
+  remove_draft(arguments.out);  // of a run of which nobody was left
 }
 
 /// "cuda:3 NVIDIA H100 80GB HBM3", or "cpu".
@@ -234,6 +236,33 @@ Allowed allowed_of(const Exchange& exchange, const Site& site) {
   return allowed_in_run(site, all.at(0), all.at(1));
 }
 
+/// What `conducts` returns. Where it throws, rank 0 makes the report, and another rank leaves its word to whoever does.
+template <class Conducts>
+Conducted or_report(const Site& site, const Conducts& conducts) {
+  try {
+    return conducts();
+  } catch (const std::exception& error) {
+    const auto ending = ending_of(error, site.rank);
+    if (site.rank != 0) {
+      leave_word(ending, site.rank, site.shared);
+    } else if (report_end(ending, site.shared)) {
+      throw std::runtime_error(trainer::text_of(error));  // the run is FAIL, whatever it ended by
+    }
+    throw;
+  }
+}
+
+/// The launcher's report of ranks that ended: what the first of them says of it counts for more than its code.
+void report_failed_rank(const trainer::RanksEnd& end, const fs::path& folder) {
+  if (!end.started_ranks || end.code == 0) return;
+  Ending ending{.rank = {}, .how = {"was told to end by SIGTERM", "收到 SIGTERM 而结束"}};
+  if (end.failed && end.code != trainer::kToldToEnd) {
+    ending = {.rank = end.failed->rank, .how = ended_with(end.failed->status)};
+    if (const auto word = find_word(end.failed->rank, folder)) ending = *word;
+  }
+  report_end(ending, folder);
+}
+
 /// What one rank does; rank 0 returns report.json.
 nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch& launch,
                               std::optional<train::Groups>& groups) {
@@ -272,12 +301,35 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   if (site.rank == 0) remove_report(site.shared);
   const auto kinds = all_kinds(*groups, device.device, golden, packets);
   need_checks(kinds, site.only);
-  auto conducted = conduct(kinds, site, exchange, identity_of(site, verdict.bundle, verdict.program, machines), say);
+  const auto progress = [&](const std::vector<Check>& done, const std::vector<Check>& left) {
+    Draft draft{.verdict = verdict, .left = left, .since = utc_now()};
+    draft.verdict.checks = done;
+    keep_draft(draft, site.shared);
+  };
+  auto conducted = or_report(site, [&] {
+    return conduct(kinds, site, exchange, identity_of(site, verdict.bundle, verdict.program, machines), say, progress);
+  });
   verdict.checks = std::move(conducted.checks);
   if (!conducted.began.empty()) verdict.started = conducted.began;  // which may have been an earlier run's
   verdict.finished = utc_now();
-  if (site.rank == 0) write_report(verdict, site.shared);
-  return site.rank == 0 ? to_json(verdict) : nlohmann::ordered_json();
+  if (site.rank != 0) return {};
+  remove_draft(site.shared);
+  write_report(verdict, site.shared);
+  return to_json(verdict);
+}
+
+int run_ranks(const RunArguments& arguments, char** argv) {
+  enter_own_network(arguments);
+  const auto end = trainer::on_ranks([&](const auto& launch, auto& world) { return verify(arguments, launch, world); },
+                                     arguments.ranks, argv);
+  if (!end.result) {
+    report_failed_rank(end, fs::absolute(arguments.out));
+    return end.code;
+  }
+  const auto outcome = end.result->at("verdict").get<std::string>();
+  std::cout << outcome << ": " << fs::absolute(arguments.out / fs::path("report.html")).string() << '\n';
+  if (outcome == "FAIL") return trainer::kBad;
+  return outcome == "PASS" ? 0 : trainer::kCannotTell;
 }
 
 }  // namespace
@@ -299,14 +351,10 @@ void add_run(bundle::Program& program, char** argv) {
   verb.action([arguments, argv] {
     level_of(arguments->level);
     need_folders(*arguments);
-    enter_own_network(*arguments);
-    const auto end = trainer::on_ranks(
-        [&](const auto& launch, auto& world) { return verify(*arguments, launch, world); }, arguments->ranks, argv);
-    if (!end.result) return end.code;
-    const auto outcome = end.result->at("verdict").get<std::string>();
-    std::cout << outcome << ": " << fs::absolute(arguments->out / fs::path("report.html")).string() << '\n';
-    if (outcome == "FAIL") return trainer::kBad;
-    return outcome == "PASS" ? 0 : trainer::kCannotTell;
+    const auto run = [&] { return run_ranks(*arguments, argv); };
+    if (train::parse_launch().rank != 0) return run();
+    const bool is_rank = arguments->ranks <= 1 && !train::parse_launch().is_node;
+    return keep_run(run, is_rank ? std::optional<std::int64_t>(0) : std::nullopt, fs::absolute(arguments->out));
   });
 }
 

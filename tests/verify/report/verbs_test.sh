@@ -74,7 +74,7 @@ says "what was printed cannot be written to standard output"
 expect 2 sh -c '"$1" diff a a >/dev/full' sh "$verify"
 says "what was printed cannot be written to standard output"
 expect 2 limited "$verify" run --device cpu --only machine.host --out limited
-says "limited/checks/machine.host.partial: File too large"
+says "limited/checks/room: File too large"
 
 expect 2 env TMPDIR=/nowhere "$verify" run --only machine.clocks --out c
 says "set TMPDIR to a folder where there is room"

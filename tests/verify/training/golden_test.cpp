@@ -337,7 +337,8 @@ TEST_CASE("swift sft is named by the step and both numbers, and one that compute
   ran["losses"][2] = 0.7;
   check = judged({{"golden", golden}, {"swift", ran}});
   CHECK(check.outcome == Outcome::Fail);
-  CHECK(check.reason.en.starts_with("swift sft on 1 ranks and the golden run part in step 3: loss 0.7, expected 0.6666666666666666"));
+  CHECK(check.reason.en.starts_with(
+      "swift sft on 1 ranks and the golden run part in step 3: loss 0.7, expected 0.6666666666666666"));
   ran["losses"] = json::array();
   CHECK(judged({{"golden", golden}, {"swift", ran}}).outcome == Outcome::Fail);
   CHECK(judged({{"golden", golden}}).outcome != Outcome::Pass);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that does not come to its end leaves a report all the same, made by whoever lives.
+// Around `run`: the process of rank 0, or the one that starts it, stays beside as its keeper; a rank that ends leaves
+// its word. What is known of the run is in the draft (report/draft.hpp).
+// The keeper does nothing else, so that neither a signal nor want of memory in a check reaches it.
+#pragma once
+
+#include "verify/report/draft.hpp"
+
+#include <functional>
+
+namespace sealift::verify {
+
+/// What an exception says of who ended the run: a rank that is silent, or this one.
+Ending ending_of(const std::exception& error, std::int64_t rank);
+
+/// Makes the report of a run that did not come to its end, where there is a draft: FAIL for the check that ran, NOT RUN
+/// for the rest. True if it did; where OUT has no room it goes to a folder of its own for temporary files, which is
+/// said.
+bool report_end(const Ending& ending, const std::filesystem::path& folder);
+
+/// Returns the code of `body`, in a process of its own. The one that stays behind ends with that code, 128 and its
+/// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault. SIGTERM, SIGINT and
+/// SIGHUP are passed on. In a process that has a keeper, just `body`.
+int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const std::filesystem::path& folder);
+
+/// How a process ended, from its wait status: "was ended by signal 9 (Killed), as the kernel does for want of memory".
+Phrase ended_with(int status);
+
+}  // namespace sealift::verify
