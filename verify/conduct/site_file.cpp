@@ -30,6 +30,7 @@ const std::map<std::string, std::map<std::string, Kind>> kTables{
       {"gpus", Kind::Whole},
       {"nvlinks", Kind::Whole},
       {"shm_mib", Kind::Number},
+      {"shm_free_mib", Kind::Number},
       {"free_gib", Kind::Number},
       {"ib_ports", Kind::Whole},
       {"gpudirect", Kind::Flag},

@@ -131,6 +131,7 @@ Json read_host(const fs::path& root, const Site& site) {
           {"numa_nodes", numa.size()},
           {"numa", numa},
           {"shm_mib", size_of(root / "dev/shm", false) / kMi},
+          {"shm_free_mib", size_of(root / "dev/shm", true) / kMi},
           {"locked_mib", locked_mib()},
           {"free_gib", size_of(site.work, true) / kGi},
           {"ranks", site.local_world_size},

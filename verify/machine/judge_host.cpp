@@ -104,6 +104,7 @@ const std::pair<const char*, Phrase> kRead[] = {{"cpu", {"processor", "处理器
                                                 {"numa_nodes", {"number of NUMA nodes", "NUMA 节点数"}},
                                                 {"huge_pages", {"number of huge pages", "大页数"}},
                                                 {"shm_mib", {"/dev/shm", "/dev/shm（MiB）"}},
+                                                {"shm_free_mib", {"free in /dev/shm", "/dev/shm 可用（MiB）"}},
                                                 {"locked_mib", {"locked memory", "可锁定内存（MiB）"}},
                                                 {"free_gib", {"scratch", "临时空间（GiB）"}},
                                                 {"gpudirect", "GPUDirect RDMA"}};
@@ -153,6 +154,8 @@ void judge_hosts(const std::vector<Measured>& all, const Site& site, Check& chec
     const auto shm = kShmOfRank * values.at("ranks").get<double>();
     expect_at_least(culprits, host->host, values.at("shm_mib"), expected.value("shm_mib", shm),
                     {"MiB of /dev/shm", "/dev/shm 大小（MiB）"});
+    expect_at_least(culprits, host->host, values.at("shm_free_mib"), expected.value("shm_free_mib", shm / 2),
+                    {"MiB free in /dev/shm", "/dev/shm 可用空间（MiB）"});
     expect_at_least(culprits, host->host, values.at("free_gib"), expected.value("free_gib", 1.0),
                     {"GiB free for scratch", "临时空间（GiB）"});
     judge_numa(values, host->host, culprits);

@@ -84,6 +84,7 @@ struct Kernel {
     Site site;
     site.work = root;
     auto host = read_host(root, site);
+    host["shm_free_mib"] = 4096.0;
     host["shm_mib"] = 4096.0;  // of the file system that the test runs on
     host["free_gib"] = 100.0;
     host["locked_mib"] = -1.0;
@@ -229,6 +230,7 @@ TEST_CASE("each fault of a host is named, and a whole one passes") {
     CHECK(english(check.at_fault) == Names{"n1"});
   };
   fails("/shm_mib", 64.0);
+  fails("/shm_free_mib", 3.0);  // what a job that died has left there
   fails("/free_gib", 0.5);
   fails("/locked_mib", 64.0);
   fails("/numa/1/gib", 0.4);
