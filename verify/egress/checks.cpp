@@ -5,6 +5,8 @@
 #include "verify/egress/checks.hpp"
 
 #include "verify/conduct/culprits.hpp"
+#include "verify/conduct/last_error.hpp"
+#include "verify/egress/python_stack.hpp"
 #include "verify/egress/watch.hpp"
 #include "verify/verdict/json.hpp"
 
@@ -21,11 +23,14 @@ namespace {
 using Json = nlohmann::json;
 constexpr int kAbsent = 77;
 
-constexpr char kImport[] = R"(import importlib, importlib.util, sys, time
+constexpr char kImport[] = R"(import importlib, importlib.util, sys, threading, time
 if importlib.util.find_spec(sys.argv[1]) is None:
     sys.exit(77)
 importlib.import_module(sys.argv[1])
-time.sleep(1))";  // for what a library does in a thread
+time.sleep(1)
+end = time.monotonic() + 30  # for what a library does in a thread
+while threading.active_count() > 1 and time.monotonic() < end:
+    time.sleep(0.1))";
 
 constexpr std::array kOffline{"HF_HUB_OFFLINE",   "TRANSFORMERS_OFFLINE",     "HF_DATASETS_OFFLINE",
                               "DO_NOT_TRACK",     "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY",
@@ -83,25 +88,20 @@ Allowed allowed_at(const Site& site) {
   return {entries, own_addresses(), site.hostname};
 }
 
-/// The end of what a program said: its last lines say why it failed.
-std::string end_of(const std::string& text) {
-  constexpr std::size_t kShown = 600;
-  const auto end = text.find_last_not_of(" \n");
-  const auto all = end == std::string::npos ? "" : text.substr(0, end + 1);
-  return all.size() <= kShown ? all : "…" + all.substr(all.size() - kShown);
-}
-
 Json run_job(const Phrase& what, const std::vector<std::string>& argv, std::vector<Variable> variables,
              std::chrono::seconds limit, const Site& site) {
   const auto result = run_watched(argv, variables, limit, site.work, allowed_at(site));
-  Json json{{"attempts", attempts_json(result.attempts)}, {"calls", result.calls}};
+  Json json{{"attempts", attempts_json(result.attempts)},
+            {"calls", result.calls},
+            {"left", result.left},
+            {"io_uring", result.io_uring}};
   json["what"] = to_json(what);
   json["absent"] = result.child.code == kAbsent;
   if (result.child.timed_out)
     json["fault"] = to_json(Phrase{"not done after " + std::to_string(limit.count()) + " s",
                                    std::to_string(limit.count()) + " 秒内未完成"});
   if (!result.child.good() && !result.child.timed_out && result.child.code != kAbsent) {
-    const auto code = std::to_string(result.child.code), said = end_of(result.child.err);
+    const auto code = std::to_string(result.child.code), said = last_error(result.child.err);
     json["fault"] = to_json(Phrase{"exit code " + code + ": " + said, "退出码 " + code + "：" + said});
   }
   return json;
@@ -115,8 +115,8 @@ Json measure_imports(const Site& site) {
   const auto listed = expectations(site).value("imports", std::vector<std::string>());
   auto jobs = Json::array();
   for (const auto& name : listed.empty() ? std::vector<std::string>{"torch", "transformers", "swift"} : listed) {
-    auto job =
-        run_job(name, {python.string(), "-c", kImport, name}, bare_variables(site), std::chrono::seconds(300), site);
+    auto job = run_job(name, {python.string(), "-c", std::string(kNoteStacks) + kImport, name}, bare_variables(site),
+                       std::chrono::seconds(300), site);
     if (job["absent"] && !listed.empty()) {
       job["fault"] = to_json(Phrase{"is in site.toml's [egress] imports and is not installed",
                                     "在 site.toml 的 [egress] imports 中，但未安装"});
@@ -156,9 +156,9 @@ Phrase phrase_of(const Json& attempt, const Phrase& what, const std::string& hos
 }
 
 struct Findings {
-  Culprits attempts, faults;
+  Culprits attempts, left, faults;
   std::size_t jobs = 0, absent = 0;
-  std::int64_t calls = 0;
+  std::int64_t calls = 0, io_uring = 0;
   Phrase names;
 };
 
@@ -169,6 +169,15 @@ void add_attempts(Findings& findings, const Json& attempts, const Phrase& what, 
     check.facts.push_back({phrase, attempt.at("command_line").get<std::string>()});
     const auto stack = attempt.at("python").get<std::string>();
     if (!stack.empty()) check.facts.push_back({{"Python stack", "Python 调用栈"}, stack});
+  }
+}
+
+/// A process that outlives its program could act when nobody watches: a finding of its own.
+void add_left(Findings& findings, const Json& of_job, const Phrase& what, const std::string& host) {
+  findings.io_uring += of_job.value("io_uring", std::int64_t{0});
+  for (const auto& command : of_job.value("left", std::vector<std::string>())) {
+    findings.left.add(on_host(what, host), {"left a process running that it had started: " + command,
+                                            "结束后仍留有它启动的进程：" + command});
   }
 }
 
@@ -186,6 +195,7 @@ Findings findings_of(const std::vector<Measured>& all, Check& check) {
         findings.names.zh += (findings.names.zh.empty() ? "" : "、") + what.zh;
       }
       add_attempts(findings, job.at("attempts"), what, measured.host, check);
+      add_left(findings, job, what, measured.host);
       if (const auto fault = job.find("fault"); fault != job.end()) {
         findings.faults.add(on_host(what, measured.host), phrase_from(*fault));
       }
@@ -209,6 +219,11 @@ void show_attempts(const Findings& found, const Site& site, Check& check) {
                     .at_most = 0.0,
                     .basis = {"nothing may leave", "不允许外联"}}};
   check.facts.insert(check.facts.begin(), Fact{{"calls looked at", "检查过的调用"}, std::to_string(found.calls)});
+  if (found.io_uring == 0) return;
+  const auto times = std::to_string(found.io_uring);
+  check.facts.push_back({{"io_uring", "io_uring"},
+                         {"asked for " + times + " times and refused, as its calls cannot be watched",
+                          "请求 " + times + " 次，均被拒绝：其调用无法监视"}});
 }
 
 /// Fails `check` with `culprits`; `before` begins the reason.
@@ -220,7 +235,13 @@ void fail_with(const Phrase& before, const Culprits& culprits, Check& check) {
 void fail_with_attempts(const Findings& found, Check& check) {
   const auto count = std::to_string(found.attempts.count());
   fail_with({count + " attempt(s) to leave", "发现 " + count + " 种外联尝试"}, found.attempts, check);
+  found.left.accuse(check);
   found.faults.accuse(check);
+}
+
+void fail_with_left(const Findings& found, Check& check) {
+  fail_with({"a process that was left behind may act when nobody watches", "遗留进程可能在无人监视时行动"}, found.left,
+            check);
 }
 
 void judge_egress(const std::vector<Measured>& all, const Site& site, Check& check) {
@@ -228,6 +249,8 @@ void judge_egress(const std::vector<Measured>& all, const Site& site, Check& che
   if (found.absent < found.jobs) show_attempts(found, site, check);  // what was not run shows no zero
   if (!found.attempts.empty()) {
     fail_with_attempts(found, check);
+  } else if (!found.left.empty()) {
+    fail_with_left(found, check);
   } else if (!found.faults.empty()) {
     fail_with({"could not be watched to its end", "未能监视到结束"}, found.faults, check);
   } else if (found.absent == found.jobs) {
@@ -271,6 +294,7 @@ void judge_run(const std::vector<Measured>& all, const Site& site, Check& check)
     if (!of_packets) checks.insert(one.at("check").get<std::string>());
     const auto what = of_packets ? Phrase{"the run", "本次运行"} : Phrase(one.at("check").get<std::string>());
     add_attempts(findings, one.at("attempts"), what, one.at("host"), check);
+    add_left(findings, one, what, one.at("host"));
   }
   show_attempts(findings, site, check);
   check.facts.insert(check.facts.begin(),
@@ -280,6 +304,7 @@ void judge_run(const std::vector<Measured>& all, const Site& site, Check& check)
         {{"network", "网络"}, {"one of its own, whose packets were counted", "独立网络，其数据包均被计数"}});
   }
   if (!findings.attempts.empty()) return fail_with_attempts(findings, check);
+  if (!findings.left.empty()) return fail_with_left(findings, check);
   const auto n = std::to_string(programs), m = std::to_string(unwatched), of = std::to_string(checks.size());
   if (unwatched > 0 && !counted) {
     check.reason = {m + " of " + n + " programs could not be watched (seccomp user notification): " + why,

@@ -10,7 +10,7 @@
 namespace sealift::verify {
 namespace {
 
-constexpr char kSitecustomize[] = R"(import _thread, os, sys
+constexpr char kNote[] = R"(import _thread, os, sys
 
 def _note_stacks(folder):
     events = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname",
@@ -33,8 +33,13 @@ def _note_stacks(folder):
             pass
     sys.addaudithook(note)
 
+if not hasattr(sys, "_sealift_notes"):
+    sys._sealift_notes = os.environ["SEALIFT_NOTES"]
+    _note_stacks(sys._sealift_notes)
+)";
+
+constexpr char kHandOver[] = R"(
 _here = os.path.dirname(os.path.abspath(__file__))
-_note_stacks(_here)
 sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _here]
 sys.modules.pop("sitecustomize", None)
 try:
@@ -43,14 +48,26 @@ except ImportError:
     pass
 )";
 
-/// What `variables` leave of PYTHONPATH.
-std::string python_path(const std::vector<Variable>& variables) {
-  const char* inherited = std::getenv("PYTHONPATH");
-  std::string path = inherited ? inherited : "";
+/// What `variables` leave of a variable.
+std::string left_of(const char* variable, const std::vector<Variable>& variables) {
+  const char* inherited = std::getenv(variable);
+  std::string text = inherited ? inherited : "";
   for (const auto& [name, value] : variables) {
-    if (name == "PYTHONPATH") path = value.value_or("");
+    if (name == variable) text = value.value_or("");
   }
-  return path;
+  return text;
+}
+
+std::string with_rest(const std::string& first, const std::string& rest) {
+  return first + (rest.empty() ? "" : ':' + rest);
+}
+
+/// What the Python of an installed prefix adds by itself (installer/start): what was set for it by this name, else
+/// PYTHONPATH where somebody activated the prefix.
+std::string path_of_installed(const std::vector<Variable>& variables) {
+  const auto asked = left_of("SEALIFT_PYTHONPATH", variables);
+  if (!asked.empty()) return asked;
+  return left_of("SEALIFT_PREFIX", variables).empty() ? std::string() : left_of("PYTHONPATH", variables);
 }
 
 }  // namespace
@@ -58,13 +75,15 @@ std::string python_path(const std::vector<Variable>& variables) {
 PythonStacks::PythonStacks(std::filesystem::path folder) : folder_(std::move(folder)) {
   std::filesystem::create_directories(folder_);
   std::ofstream out(folder_ / "sitecustomize.py");
-  out << kSitecustomize;
+  out << kNote << kHandOver;
+  std::ofstream(folder_ / "note.py") << kNote;
 }
 
 std::vector<Variable> PythonStacks::variables(const std::vector<Variable>& variables) const {
-  const auto rest = python_path(variables);
   auto all = variables;
-  all.emplace_back("PYTHONPATH", folder_.string() + (rest.empty() ? "" : ':' + rest));
+  all.emplace_back("SEALIFT_NOTES", folder_.string());
+  all.emplace_back("PYTHONPATH", with_rest(folder_.string(), left_of("PYTHONPATH", variables)));
+  all.emplace_back("SEALIFT_PYTHONPATH", with_rest(folder_.string(), path_of_installed(variables)));
   return all;
 }
 

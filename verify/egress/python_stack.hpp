@@ -8,6 +8,13 @@
 
 namespace sealift::verify {
 
+/// Python in front of a script of ours: an installed prefix takes PYTHONPATH, and so the sitecustomize, from its
+/// Python.
+inline constexpr const char* kNoteStacks =
+    "import os\n"
+    "if os.path.exists(os.environ.get('SEALIFT_NOTES', '') + '/note.py'):\n"
+    "    exec(open(os.environ['SEALIFT_NOTES'] + '/note.py').read(), {})\n";
+
 class PythonStacks {
  public:
   /// Makes `folder`, which the notes and the sitecustomize are put into.

@@ -16,11 +16,19 @@ ChildResult RunWatch::run(const std::vector<std::string>& argv, const std::vecto
                           std::chrono::seconds limit, const std::filesystem::path& folder,
                           const std::function<bool()>& kill_when) {
   if (seen_.is_null()) {
-    seen_ = {{"programs", 0}, {"unwatched", 0}, {"why", ""}, {"calls", 0}, {"attempts", nlohmann::json::array()}};
+    seen_ = {{"programs", 0},
+             {"unwatched", 0},
+             {"why", ""},
+             {"calls", 0},
+             {"io_uring", 0},
+             {"left", nlohmann::json::array()},
+             {"attempts", nlohmann::json::array()}};
   }
   auto result = observe(argv, variables, limit, folder, allowed_, kill_when);
   seen_["programs"] = seen_["programs"].get<std::int64_t>() + 1;
   seen_["calls"] = seen_["calls"].get<std::int64_t>() + result.calls;
+  seen_["io_uring"] = seen_["io_uring"].get<std::int64_t>() + result.io_uring;
+  for (const auto& command : result.left) seen_["left"].push_back(command);
   for (auto& attempt : attempts_json(result.attempts)) seen_["attempts"].push_back(std::move(attempt));
   if (result.fault.empty()) return result.child;
   seen_["unwatched"] = seen_["unwatched"].get<std::int64_t>() + 1;

@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t kMostAttempts = 200;
 constexpr std::uint16_t kDns = 53;
-constexpr auto kGrace = std::chrono::seconds(2);
+constexpr auto kGrace = std::chrono::seconds(5);
 
 /// What the caller gets: 0 and `go_on`: its call is made; 0 alone: as if it had succeeded; else the error.
 struct Answer {
@@ -71,10 +71,39 @@ bool has_route(const std::string& address) {
   return !refused;
 }
 
+/// A variable by which every descendant of one watched program is known.
+std::string unique_mark() {
+  static std::atomic<int> number = 0;
+  return std::to_string(getpid()) + "-" + std::to_string(number++);
+}
+
+/// The processes that carry `mark` in their environment.
+std::vector<pid_t> marked_by(const std::string& mark) {
+  const auto wanted = "SEALIFT_WATCHED=" + mark + '\0';
+  std::vector<pid_t> processes;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "environ", std::ios::binary);
+    const std::string environment{std::istreambuf_iterator<char>(in), {}};
+    if (environment.find(wanted) != std::string::npos) processes.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return processes;
+}
+
+/// Kills them. Descendants that left the session come to this process, which reaps them.
+void kill_marked(const std::string& mark) {
+  for (const pid_t process : marked_by(mark)) {
+    kill(process, SIGKILL);
+    for (int i = 0; i < 100 && waitpid(process, nullptr, WNOHANG) == 0; ++i) usleep(1000);
+  }
+}
+
 class Watch : public ChildHook {
  public:
-  Watch(const Allowed& allowed, PythonStacks stacks, bool refuse)
-      : allowed_(allowed), stacks_(std::move(stacks)), refuse_(refuse) {
+  Watch(const Allowed& allowed, PythonStacks stacks, std::string mark, bool refuse)
+      : allowed_(allowed), stacks_(std::move(stacks)), mark_(std::move(mark)), refuse_(refuse) {
     if (pipe2(pipe_, O_CLOEXEC) != 0 || pipe2(taken_, O_CLOEXEC) != 0)
       throw std::runtime_error(std::string("cannot make a pipe: ") + strerror(errno));
   }
@@ -115,6 +144,9 @@ class Watch : public ChildHook {
   void ended() override {
     const auto end = std::chrono::steady_clock::now() + kGrace;
     while (listener_ >= 0 && !over_ && std::chrono::steady_clock::now() < end) wait_a_moment();
+    if (listener_ >= 0 && !over_) {
+      for (const pid_t process : marked_by(mark_)) result.left.push_back(Caller(process).command_line());
+    }
     for (auto& [inode, aimed] : aimed_) give_up(aimed);
     aimed_.clear();
   }
@@ -139,6 +171,10 @@ class Watch : public ChildHook {
   Answer look_at(const seccomp_notif& call, const Caller& caller) {
     const auto& given = call.data.args;
     const auto number = call.data.nr;
+    if (number == SYS_io_uring_setup) {
+      ++result.io_uring;
+      return {ENOSYS, false};
+    }
     const auto socket = socket_of(caller, static_cast<int>(given[0]));
     if (number == SYS_connect) {
       const auto bytes = caller.read(given[1], std::min<std::uint64_t>(given[2], 128));
@@ -247,35 +283,13 @@ class Watch : public ChildHook {
 
   const Allowed& allowed_;
   PythonStacks stacks_;
+  std::string mark_;
   bool refuse_;
   int pipe_[2] = {-1, -1}, taken_[2] = {-1, -1}, listener_ = -1;
   bool over_ = false;
   std::string fault_;
   std::map<std::uint64_t, Aimed> aimed_;  ///< by inode
 };
-
-/// A variable by which every descendant of one watched program is known.
-std::string unique_mark() {
-  static std::atomic<int> number = 0;
-  return std::to_string(getpid()) + "-" + std::to_string(number++);
-}
-
-/// Kills what carries `mark` in its environment. Descendants that left the session come to this process, which reaps
-/// them.
-void kill_marked(const std::string& mark) {
-  const auto wanted = "SEALIFT_WATCHED=" + mark + '\0';
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const auto name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(entry.path() / "environ", std::ios::binary);
-    const std::string environment{std::istreambuf_iterator<char>(in), {}};
-    if (environment.find(wanted) == std::string::npos) continue;
-    const auto process = static_cast<pid_t>(std::stol(name));
-    kill(process, SIGKILL);
-    for (int i = 0; i < 100 && waitpid(process, nullptr, WNOHANG) == 0; ++i) usleep(1000);
-  }
-}
 
 /// While it lives, orphans among the descendants are this process's children: Yama lets only ancestors look at memory.
 class Reaper {
@@ -300,7 +314,7 @@ WatchedResult watched(const std::vector<std::string>& argv, const std::vector<Va
   const PythonStacks stacks(notes);
   auto all = stacks.variables(variables);
   all.emplace_back("SEALIFT_WATCHED", mark);
-  Watch watch(allowed, stacks, refuse);
+  Watch watch(allowed, stacks, mark, refuse);
   const Reaper reaper;
   watch.result.child = run_child(argv, all, limit, folder, kill_when, &watch);
   kill_marked(mark);

@@ -26,13 +26,15 @@ struct WatchedResult {
   ChildResult child;
   std::vector<Attempt> attempts;  ///< at most 200 different ones
   std::int64_t calls = 0;         ///< that the kernel asked about
+  std::int64_t io_uring = 0;      ///< requests for io_uring, whose calls cannot be watched: refused as if unknown
+  std::vector<std::string> left;  ///< command lines of processes that were still there five seconds after it had ended
   std::string fault;              ///< why it could not be watched, or not to its end; empty: it was
   bool started = false;           ///< false: the program was not begun, since it could not be watched
 };
 
 /// run_child, watched: calls that lead outside `allowed` are answered ENETUNREACH and listed. What the program leaves
-/// running is watched for two seconds more, then killed. Throws NotRun where the kernel or the site's container does
-/// not let a process be watched; std::runtime_error as run_child does.
+/// running is listed, watched for five seconds more, then killed. Throws NotRun where the kernel or the site's
+/// container does not let a process be watched; std::runtime_error as run_child does.
 WatchedResult run_watched(const std::vector<std::string>& argv, const std::vector<Variable>& variables,
                           std::chrono::seconds limit, const std::filesystem::path& folder, const Allowed& allowed);
 

@@ -5,6 +5,7 @@
 #include "verify/training/golden_run.hpp"
 
 #include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/last_error.hpp"
 #include "verify/conduct/processor_kind.hpp"
 
 #include "sealift/train/checkpoint/digest.hpp"
@@ -38,7 +39,7 @@ std::string weights_of(const Site& site, const TrainingJob& job, const Json& res
     const auto done = run_for(
         site, {(site.prefix / "bin/sealift-train").string(), "export", (folder / "saved").string(), file.string()},
         without_launcher(), std::chrono::minutes(30));
-    if (!done.good()) throw std::runtime_error("the final weights cannot be exported: " + done.err);
+    if (!done.good()) throw std::runtime_error("the final weights cannot be exported: " + last_error(done.err));
     return digest_of_files({file});
   }
   folder /= result.at("tuner_type") == "none" ? "model" : "adapter";

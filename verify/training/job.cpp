@@ -7,6 +7,7 @@
 #include "trainer/json_numbers.hpp"
 
 #include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/last_error.hpp"
 
 #include <unistd.h>
 
@@ -78,15 +79,6 @@ std::vector<double> norms_of(const std::filesystem::path& log) {
   return result;
 }
 
-/// The last lines of what a child said: enough to see its error, not its progress.
-std::string end_of_log(const std::string& text) {
-  auto end = text.find_last_not_of("\n ");
-  if (end == std::string::npos) return "it said nothing";
-  auto begin = text.size() > 600 ? text.size() - 600 : 0;
-  if (begin > 0) begin = std::min(text.find('\n', begin), end) + 1;
-  return text.substr(std::min(begin, end), end + 1 - std::min(begin, end));
-}
-
 Json read_training_result(const std::filesystem::path& file) {
   std::ifstream in(file);
   auto json = Json::parse(in, nullptr, false);
@@ -135,7 +127,7 @@ Json run_job(const Site& site, const TrainingJob& job, const HowToRun& how) {
   if (!child.good()) {
     // A verdict of "fail" is judged with the curve.
     const bool judged = child.code == 1 && std::filesystem::exists(out / "result.json");
-    if (!judged) return {{"code", child.code}, {"failed", end_of_log(child.err)}};
+    if (!judged) return {{"code", child.code}, {"failed", last_error(child.err)}};
   }
   if (site.rank != 0) return Json::object();
   const auto ranks = how.crew == Crew::One       ? 1

@@ -6,6 +6,7 @@
 
 #include "trainer/json_numbers.hpp"
 #include "verify/conduct/child_watch.hpp"
+#include "verify/conduct/last_error.hpp"
 #include "verify/training/by_rank.hpp"
 #include "verify/training/golden.hpp"
 #include "verify/training/plan.hpp"
@@ -61,7 +62,7 @@ Json run_peer_script(const Site& site, std::vector<std::string> arguments, std::
     const auto why = last_line_said(child.err);
     throw NotRun({why, "Python 一侧无法比较：" + why});
   }
-  if (!child.good()) return {{"code", child.code}, {"failed", "Python: " + last_line_said(child.err)}};
+  if (!child.good()) return {{"code", child.code}, {"failed", "Python: " + last_error(child.err)}};
   if (!fs::exists(out)) return nullptr;
   std::ifstream in(out);
   return Json::parse(in);

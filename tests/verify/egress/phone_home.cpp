@@ -5,10 +5,12 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -100,6 +102,21 @@ void daemon_later() {
   _exit(0);
 }
 
+/// Acts long after the watch has ended.
+void daemon_much_later() {
+  if (fork() != 0) return;
+  setsid();
+  sleep(25);
+  stream(6667);
+  _exit(0);
+}
+
+/// A ring, by which connections could be made unseen.
+void ring() {
+  char parameters[256] = {};
+  if (syscall(SYS_io_uring_setup, 4, parameters) >= 0 || errno != ENOSYS) std::puts("there was a ring");
+}
+
 void grandchild() {
   const pid_t child = fork();
   if (child == 0) {
@@ -161,6 +178,8 @@ int main(int count, char** arguments) {
                                                {"thread", [] { std::thread([] { stream(4444); }).join(); }},
                                                {"grandchild", grandchild},
                                                {"daemon", daemon_later},
+                                               {"late_daemon", daemon_much_later},
+                                               {"ring", ring},
                                                {"clean", clean},
                                                {"sleep", [] { sleep(60); }}};
   for (int i = 1; i < count; ++i) ways.at(arguments[i])();

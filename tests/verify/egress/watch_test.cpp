@@ -5,6 +5,7 @@
 #include "verify/conduct/conduct.hpp"
 #include "verify/egress/checks.hpp"
 #include "verify/egress/counted_network.hpp"
+#include "verify/egress/python_stack.hpp"
 #include "verify/egress/run_watch.hpp"
 
 #include <doctest/doctest.h>
@@ -73,6 +74,33 @@ TEST_CASE("a look-up that a resolver on this machine would carry out is an attem
 
 TEST_CASE("a daemon that outlives its program is watched on") {
   CHECK(destinations_of(watch({PHONE_HOME, "daemon"})) == Texts{"192.0.2.1:6666"});
+}
+
+TEST_CASE("a process that is left behind is a finding, though it acts only when nobody watches") {
+  const auto result = watch({PHONE_HOME, "late_daemon"});
+  CHECK(result.attempts.empty());
+  REQUIRE(result.left.size() == 1);
+  CHECK(result.left[0].find("late_daemon") != std::string::npos);
+  CHECK(watch({PHONE_HOME, "daemon"}).left.empty());
+}
+
+TEST_CASE("io_uring is refused as if the kernel did not know it, and counted") {
+  const auto result = watch({PHONE_HOME, "ring"});
+  CHECK(result.child.out == "");
+  CHECK(result.io_uring == 1);
+}
+
+TEST_CASE("the Python stack shows where an installed prefix takes PYTHONPATH from its Python") {
+  const WatchFolder place;
+  std::ofstream(place.path / "telemetry.py") << "import socket\n"
+                                                "def report():\n"
+                                                "    try: socket.create_connection(('203.0.113.5', 443), 1)\n"
+                                                "    except OSError: pass\n";
+  const auto script = std::string(kNoteStacks) + "import sys; sys.path.insert(0, '" + place.path.string() +
+                      "'); import telemetry; telemetry.report()";
+  const auto result = watch({"python3", "-I", "-c", script});
+  REQUIRE(result.attempts.size() == 1);
+  CHECK(result.attempts[0].python.find("telemetry.py:3 in report") != std::string::npos);
 }
 
 TEST_CASE("what the site lists may be reached, and nothing else") {
