@@ -34,6 +34,7 @@
 #include "packager/network/remote_documents.hpp"
 #include "packager/pack/lock_check.hpp"
 #include "packager/python/lock_python.hpp"
+#include "packager/python/run_time_caches.hpp"
 #include "packager/resolve/ignored_settings.hpp"
 #include "packager/resolve/input_variables.hpp"
 #include "packager/resolve/torch_backend.hpp"
@@ -167,15 +168,15 @@ void tell_of_indexes(const Job& job, const LockedIndexes& indexes, bundle::Progr
 }
 
 // What the packages need offline, and what the job says, which wins.
-bundle::Variables variables_of(const std::vector<OfflineFinding>& findings, const std::vector<LockedKernel>& kernels,
-                               const Job& job) {
+bundle::Variables variables_of(const std::vector<OfflineFinding>& findings, const Lock& lock, const Job& job) {
   bundle::Variables variables;
   for (const std::string& setting : offline_settings(findings)) {
     const std::size_t equals = setting.find('=');
     variables.emplace(setting.substr(0, equals), setting.substr(equals + 1));
   }
   variables.merge(toolchain_variables(job.toolchain));
-  variables.merge(kernel_variables(kernels));
+  variables.merge(kernel_variables(lock.kernels));
+  variables.merge(cache_variables(lock.wheels, lock.python));
   for (const auto& [name, value] : job.variables) {
     variables.erase(name);
     if (value) variables.emplace(name, *value);
@@ -290,7 +291,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   require_packages(lock.shared, projects_of(lock.wheels));
   std::vector<OfflineFinding> findings = offline_findings(lock.wheels);
   lock.kernels = lock_kernels(job.kernels, lock.wheels, job.target.arch, cache, progress);
-  lock.variables = variables_of(findings, lock.kernels, job);
+  lock.variables = variables_of(findings, lock, job);
   for (const std::string& warning : kernel_questions(lock.wheels, lock.kernels)) progress.warn(warning);
   if (!findings.empty()) add_needs(findings, who_needs(job, side->means.tools.uv, side->means.uv_python, python.facts));
   if (options.ask_sizes) fill_sizes(lock.wheels, logins);

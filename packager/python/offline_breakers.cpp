@@ -123,6 +123,67 @@ const std::vector<Row>& table() {
        {}},
       // wheel mlflow-skinny 3.17.2: mlflow/telemetry/utils.py.
       {"mlflow-skinny", "3", "", "sends telemetry", "switch it off", {"MLFLOW_DISABLE_TELEMETRY=true"}, {}},
+      // wheel vllm 0.32.0: usage/usage_lib.py, envs.py; every ten minutes.
+      {"vllm", "", "", "sends what it runs on, every ten minutes", "switch it off", {"VLLM_NO_USAGE_STATS=1"}, {}},
+      // ray-project/ray: python/ray/_private/usage/usage_lib.py; any value but 0 and 1 is an error there.
+      {"ray", "", "", "sends what its clusters do", "switch it off", {"RAY_USAGE_STATS_ENABLED=0"}, {}},
+      // unslothai/unsloth: unsloth/models/_utils.py; a name server first, then a page, for up to 120 s.
+      {"unsloth",
+       "",
+       "",
+       "counts its users when it is imported, and waits up to two minutes where it cannot; for GGUF it fetches and "
+       "builds llama.cpp",
+       "switch it off; name a built llama.cpp by UNSLOTH_LLAMA_CPP_PATH where the job is started",
+       {"UNSLOTH_DISABLE_STATISTICS=1"},
+       {}},
+      // huggingface/evaluate: src/evaluate/config.py; "AUTO" there is not on.
+      {"evaluate",
+       "",
+       "",
+       "asks the hub for each metric that is named by id, and metrics fetch data of their own",
+       "carry a metric's folder as [[data]], and evaluate.load(\"/path/metric\")",
+       {"HF_EVALUATE_OFFLINE=1"},
+       {}},
+      // explosion/spaCy: spacy/cli/download.py.
+      {"spacy",
+       "",
+       "",
+       "fetches its models by `spacy download`",
+       "they are wheels: require them by their address, en_core_web_sm @ https://…/en_core_web_sm-VERSION.whl",
+       {},
+       {}},
+      // rwightman's timm/models/_hub.py; torch/hub.py for torchvision's weights.
+      {"timm",
+       "",
+       "",
+       "fetches weights from the hub for pretrained=True",
+       "carry them as [[model]], and pretrained_cfg_overlay=dict(file=\"/path\")",
+       {},
+       {}},
+      {"torchvision",
+       "",
+       "",
+       "fetches weights into TORCH_HOME for weights=…",
+       "carry the .pth files as [[data]] with into = \"data/torch/hub/checkpoints\", and TORCH_HOME = "
+       "\"${PREFIX}/data/torch\" in [environment]",
+       {},
+       {}},
+      // EleutherAI's lm_eval/tasks: data sets by id, evaluate.load, nltk.download.
+      {"lm-eval",
+       "",
+       "",
+       "fetches each task's data set by id, and metrics and nltk data for some",
+       "carry them as [[data]], and --include_path with tasks whose data_files are paths",
+       {},
+       {}},
+      // opencompass/utils/datasets.py: archives on first use, in local mode too.
+      {"opencompass",
+       "",
+       "",
+       "fetches each data set as an archive when it is first used",
+       "carry them as [[data]] with into = \"data/opencompass\"",
+       {"COMPASS_DATA_CACHE=${PREFIX}/data/opencompass"},
+       {}},
       // LLaMA-Factory's and SwanLab's own documents: mode="local".
       {"swanlab", "", "", "sends runs to its service", "use mode=\"local\"", {}, {}},
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "packager/python/run_time_caches.hpp"
 #include "tests/support/temp_dir.hpp"
 
 using namespace sealift;
@@ -108,15 +109,32 @@ TEST_CASE("what does not run with another package is found beside it, from its f
 
 TEST_CASE("every setting of the table can be carried as a variable of the environment") {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const char* name : {"huggingface-hub", "datasets", "modelscope", "ms-swift", "tiktoken", "openai-harmony",
-                           "nltk", "litellm", "gradio", "wandb", "mlflow-skinny", "triton"})
+  for (const char* name :
+       {"huggingface-hub", "datasets", "modelscope", "ms-swift",      "tiktoken",    "openai-harmony", "nltk",
+        "litellm",         "gradio",   "wandb",      "mlflow-skinny", "triton",      "vllm",           "ray",
+        "unsloth",         "evaluate", "spacy",      "timm",          "torchvision", "lm-eval",        "opencompass"})
     all.emplace_back(name, "4.0");
   const std::vector<std::string> settings = offline_settings(findings(all));
-  CHECK(settings.size() >= 12);
+  CHECK(settings.size() >= 17);
   for (const std::string& setting : settings) {
     CAPTURE(setting);
     const std::size_t equals = setting.find('=');
     REQUIRE(equals != setting.npos);
-    CHECK(bundle::fault_of_variable(setting.substr(0, equals), setting.substr(equals + 1)) == nullptr);
+    CHECK(bundle::fault_of_carried_variable(setting.substr(0, equals), setting.substr(equals + 1)) == nullptr);
   }
+}
+
+TEST_CASE("caches that packages write have a place below the user's own, keyed by version where they are not") {
+  std::vector<LockedWheel> wheels;
+  for (const char* name : {"torch", "matplotlib", "numba", "tilelang", "deep_gemm", "unsloth", "numpy"})
+    wheels.push_back({.name = name, .version = "2.11.0+cu128", .file_name = {}, .url = {}, .sha256 = {}});
+  const bundle::Variables variables = cache_variables(wheels, "3.11");
+  CHECK(variables.size() == 7);
+  CHECK(variables.at("TORCHINDUCTOR_CACHE_DIR") == "${CACHE}/torchinductor");
+  CHECK(variables.at("TORCH_EXTENSIONS_DIR") == "${CACHE}/torch_extensions/2.11.0+cu128-py3.11");
+  for (const auto& [name, value] : variables) {
+    CAPTURE(name);
+    CHECK(bundle::fault_of_carried_variable(name, value) == nullptr);
+  }
+  CHECK(cache_variables({}, "3.11").empty());
 }
