@@ -124,19 +124,19 @@ bool shares_devices_for_tests() {
   return value != nullptr && std::string_view(value) == "yes";
 }
 
-void check_devices(const RankDevice& mine, const train::Launch& launch, const train::World& world) {
+void check_devices(const RankDevice& mine, const train::Launch& launch, const train::World& world, bool may_share) {
   if (world.size == 1) return;
   c10d::PrefixStore store("devices", world.store);
   store.set(std::to_string(world.rank), mine.device.is_cuda() ? "gpu " + mine.uuid : "cpu");
   if (world.rank == 0) {  // one rank reads all, so that thousands of ranks ask for one value each
     std::vector<std::string> devices;
     for (std::int64_t rank = 0; rank < world.size; ++rank) devices.push_back(store.get_to_str(std::to_string(rank)));
-    store.set("verdict", find_fault(devices, shares_devices_for_tests()));
+    store.set("verdict", find_fault(devices, may_share));
   }
   const auto fault = store.get_to_str("verdict");
   TORCH_CHECK(fault.empty(), fault, "; this host has ", launch.local_world_size,
               " ranks: start one for each device, or use --device cpu everywhere");
-  if (!shares_devices_for_tests() || !mine.device.is_cuda()) return;
+  if (!may_share || !mine.device.is_cuda()) return;
   // NCCL refuses two ranks on a device of one host, and takes each for a host of its own by this.
   setenv("NCCL_HOSTID", ("sealift-test-" + std::to_string(world.rank)).c_str(), /*overwrite=*/0);
   if (world.rank == 0)

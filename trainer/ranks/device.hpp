@@ -49,16 +49,17 @@ RankDevice set_up_device(const std::string& wanted, const train::Launch& launch)
 /// without TF32 and deterministic kernels, which `description` then says. Before the first computation.
 void compute_reproducibly(RankDevice& device);
 
-/// The variable that lets ranks share a GPU where it is "yes": a door for tests of NCCL on one card, and for nothing
-/// else.
+/// The variable that lets ranks of sealift-train share a GPU where it is "yes": a door for tests of NCCL on one card,
+/// and for nothing else.
 inline constexpr const char* kSharedDeviceForTests = "SEALIFT_TEST_SHARED_DEVICE";
 
 /// Whether that door is open.
 bool shares_devices_for_tests();
 
-/// Throws on all ranks, naming ranks, when some are on CPUs and some on GPUs, or when two share a GPU and the door
-/// above is shut. Collective over
-/// the store of `world`, and before groups are made, since NCCL would wait for ranks that do not come.
-void check_devices(const RankDevice& mine, const train::Launch& launch, const train::World& world);
+/// Throws on all ranks, naming ranks, when some are on CPUs and some on GPUs, or when two share a GPU and may not
+/// (`may_share`: all ranks say the same). Collective over the store of `world`, and before groups are made, since NCCL
+/// would wait for ranks that do not come.
+void check_devices(const RankDevice& mine, const train::Launch& launch, const train::World& world,
+                   bool may_share = false);
 
 }  // namespace sealift::trainer

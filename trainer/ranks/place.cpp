@@ -44,7 +44,7 @@ train::World find_ranks(const Rank& rank, const HostOptions& options, const trai
   ranks.device = rank.device.device;
   at::set_num_threads(
       static_cast<int>(options.threads > 0 ? options.threads : train::host::threads_of(ranks.processors)));
-  check_devices(rank.device, launch, ranks);
+  check_devices(rank.device, launch, ranks, shares_devices_for_tests());
   return ranks;
 }
 

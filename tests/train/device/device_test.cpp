@@ -81,7 +81,7 @@ TEST_CASE("ranks that share a GPU, or are not all on one kind of device, are ref
       RankDevice device{.uuid = uuids[rank]};
       if (!device.uuid.empty()) device.device = {at::kCUDA, 0};
       try {
-        check_devices(device, local(world.rank, size), world);
+        check_devices(device, local(world.rank, size), world, shares_devices_for_tests());
       } catch (const c10::Error& error) {
         said[rank] = error.what_without_backtrace();
       }
