@@ -16,15 +16,15 @@ namespace {
 
 constexpr double kBurnSeconds = 900;
 
-nlohmann::json measure_same_bits(at::Device device, std::uint64_t seed) {
-  const auto job = quick_arithmetic_job(device, seed);
-  const auto digests = digests_of_steps(job, device);
-  const auto again = first_difference(digests, digests_of_steps(job, device));
+nlohmann::json measure_same_bits(at::Device device, const Site& site) {
+  const auto job = quick_arithmetic_job(device, site.seed);
+  const auto repeated = repeat_steps(job, device, std::chrono::minutes(site.minutes));
   return {{"kind", kind_of_device(device)},
           {"torch", TORCH_VERSION},
           {"job", to_json(job)},
-          {"digests", digests},
-          {"again", again ? nlohmann::json(*again) : nlohmann::json()}};
+          {"digests", repeated.digests},
+          {"runs", repeated.runs},
+          {"again", repeated.again ? nlohmann::json(*repeated.again) : nlohmann::json()}};
 }
 
 /// What the devices of each kind agreed on, in the form in which a bundle carries it.
@@ -54,7 +54,7 @@ CheckKind same_bits(at::Device device) {
           .title = {"the same training steps give the same bits on every device, alone, twice",
                     "相同的训练步骤在每个设备上单独运行两次，结果逐位相同"},
           .who = Who::EveryRank,
-          .measure = [device](const Site& site) { return measure_same_bits(device, site.seed); },
+          .measure = [device](const Site& site) { return measure_same_bits(device, site); },
           .judge =
               [](const auto& all, const Site& site, Check& check) {
                 const auto carried = site.prefix / "share/sealift/verify/arithmetic";

@@ -105,6 +105,12 @@ std::vector<Place> places_of(const ArithmeticJob& job) {
   return places;
 }
 
+std::int64_t products_of(const ArithmeticJob& job) {
+  constexpr std::int64_t kOfALayer = 7, kHead = 1, kForwardAndBackward = 3;
+  return static_cast<std::int64_t>(job.dtypes.size()) * job.steps * kForwardAndBackward *
+         (kOfALayer * job.layers + kHead);
+}
+
 Phrase text_of(const Place& place) {
   const auto what = what_of(place);
   const auto step = std::to_string(place.step + 1);

@@ -47,6 +47,10 @@ std::vector<std::string> units_of(const ArithmeticJob& job);
 /// Everything that is digested, in the order of the computation.
 std::vector<Place> places_of(const ArithmeticJob& job);
 
+/// Products of matrices with weights that one run of the job makes: of each the forward, and backward two. Those within
+/// attention are not counted.
+std::int64_t products_of(const ArithmeticJob& job);
+
 /// "bf16, step 2, backward: the gradient of the output of layers.1.mlp"
 Phrase text_of(const Place& place);
 

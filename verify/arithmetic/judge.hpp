@@ -22,9 +22,9 @@ std::vector<ArithmeticReference> read_arithmetic_references(const std::filesyste
 /// The file's text for what `measured` computed.
 std::string write_arithmetic_reference(const nlohmann::json& values);
 
-/// Judges what `measure_same_bits` returned: {"kind", "torch", "job", "digests": hexadecimal, "again": the place from
-/// which the second run differs, or null}. Devices are compared within one kind, LibTorch and job: with the reference,
-/// else with what most of them computed, else all are named.
+/// Judges what `measure_same_bits` returned: {"kind", "torch", "job", "digests": hexadecimal, "runs": how many,
+/// "again": the place from which a later run differs from the first, or null}. Devices are compared within one kind,
+/// LibTorch and job: with the reference, else with what most of them computed, else all are named.
 void judge_same_bits(const std::vector<Measured>& all, const std::vector<ArithmeticReference>& references,
                      Check& check);
 

@@ -265,6 +265,22 @@ std::optional<std::size_t> first_difference(const std::vector<std::string>& one,
   return static_cast<std::size_t>(left - one.begin());
 }
 
+Repeated repeat_steps(const ArithmeticJob& job, at::Device device, std::chrono::duration<double> duration,
+                      const std::optional<HeatFault>& fault) {
+  const auto began = std::chrono::steady_clock::now();
+  Repeated repeated;
+  do {
+    ++repeated.runs;
+    const bool hit = fault && fault->round == repeated.runs;
+    auto digests = digests_of_steps(job, device, hit ? std::optional(fault->bit) : std::nullopt);
+    if (repeated.runs == 1)
+      repeated.digests = std::move(digests);
+    else
+      repeated.again = first_difference(repeated.digests, digests);
+  } while (!repeated.again && (repeated.runs < 2 || std::chrono::steady_clock::now() - began < duration));
+  return repeated;
+}
+
 ArithmeticJob quick_arithmetic_job(at::Device device, std::uint64_t seed) {
   ArithmeticJob job{.seed = seed};
   if (device.is_cpu()) return job;

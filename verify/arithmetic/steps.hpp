@@ -28,6 +28,22 @@ std::vector<std::string> digests_of_steps(const ArithmeticJob& job, at::Device d
 /// The first place where two lists of digests differ.
 std::optional<std::size_t> first_difference(const std::vector<std::string>& one, const std::vector<std::string>& other);
 
+struct HeatFault {
+  std::int64_t round = 1;
+  FlippedBit bit;
+};
+
+struct Repeated {
+  std::vector<std::string> digests;  ///< of the first run
+  std::int64_t runs = 0;             ///< with the first, and one that differs
+  std::optional<std::size_t> again;  ///< the first place where a run differs from the first one
+};
+
+/// Runs `job` twice, and again until `duration` has passed; ends at the first difference. `fault`: its bit is flipped
+/// in that run, counted from 1.
+Repeated repeat_steps(const ArithmeticJob& job, at::Device device, std::chrono::duration<double> duration,
+                      const std::optional<HeatFault>& fault = {});
+
 /// The job for a device: small, so that a CPU does it in a second; larger on a GPU, so that its matrix units are used.
 ArithmeticJob quick_arithmetic_job(at::Device device, std::uint64_t seed);
 
@@ -37,11 +53,6 @@ ArithmeticJob heavy_arithmetic_job(at::Device device, std::uint64_t seed);
 /// Devices that must compute the same bits have the same text: a GPU's name and capability; a CPU's model and the
 /// instruction set that LibTorch's kernels use.
 std::string kind_of_device(at::Device device);
-
-struct HeatFault {
-  std::int64_t round = 1;
-  FlippedBit bit;
-};
 
 /// Repeats `job` until `duration` has passed, at least two rounds, and compares each with the first; `hands` threads do
 /// so at once on a CPU. Returns what `judge_heat` takes; ends at the first difference.

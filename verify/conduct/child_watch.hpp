@@ -17,8 +17,8 @@ struct ChildWatch {
                           std::chrono::seconds limit, const std::filesystem::path& folder,
                           const std::function<bool()>& kill_when) = 0;
 
-  /// What was seen since the last call: `programs`, `unwatched`, `why` (of those), `calls`, `attempts`, `io_uring` and `left` (of WatchedResult); null: nothing
-  /// was started.
+  /// What was seen since the last call: `programs`, `unwatched`, `why` (of those), `calls`, `attempts`, `io_uring` and
+  /// `left` (of WatchedResult); null: nothing was started.
   virtual nlohmann::json take() = 0;
 };
 

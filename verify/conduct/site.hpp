@@ -32,6 +32,7 @@ struct Site {
   std::int64_t free_port = 0;  ///< a port of master_addr that was free a moment ago: for the ranks of a child job
   std::vector<std::int64_t> free_ports;  ///< four such, the first is free_port: for checks with several child jobs
   std::uint64_t seed = 1;
+  std::int64_t minutes = 0;           ///< that each device repeats its quick steps; 0: only twice
   bool own_network = false;           ///< of the run: all its packets are counted
   std::shared_ptr<ChildWatch> watch;  ///< over the programs that checks start; may be none
   /// On rank 0, of the checks before this one: `check`, `rank`, `host`, and what ChildWatch::take() gave.

@@ -8,9 +8,9 @@
 
 namespace sealift::verify {
 
-/// {"cpu", "governors", "kernel", "glibc": text; "cpus", "numa_nodes", "huge_pages", "memory_gib", "shm_mib", "shm_free_mib",
-/// "locked_mib" (-1: unlimited), "free_gib", "ranks": numbers; "gpudirect", "nvidia": whether; "numa": [{"node",
-/// "cpus": whether, "gib"}]; "ports": [{"name", "state", "physical", "rate" Gb/s, "width" lanes}]}.
+/// {"cpu", "governors", "kernel", "glibc": text; "cpus", "numa_nodes", "huge_pages", "memory_gib", "shm_mib",
+/// "shm_free_mib", "locked_mib" (-1: unlimited), "free_gib", "ranks": numbers; "gpudirect", "nvidia": whether; "numa":
+/// [{"node", "cpus": whether, "gib"}]; "ports": [{"name", "state", "physical", "rate" Gb/s, "width" lanes}]}.
 nlohmann::json read_host(const std::filesystem::path& root, const Site& site);
 
 }  // namespace sealift::verify

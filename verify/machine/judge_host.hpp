@@ -8,7 +8,8 @@
 
 namespace sealift::verify {
 
-/// Expectations of [machine]: shm_mib, shm_free_mib, free_gib, ib_ports (active, of each host), gpudirect and mixed (whether).
+/// Expectations of [machine]: shm_mib, shm_free_mib, free_gib, ib_ports (active, of each host), gpudirect and mixed
+/// (whether).
 void judge_hosts(const std::vector<Measured>& all, const Site& site, Check& check);
 
 /// Expectation of [machine]: memory_bandwidth_gb, of each host.

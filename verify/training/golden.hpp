@@ -24,7 +24,8 @@ std::vector<CheckKind> golden_checks(const std::vector<std::string>& names);
 
 /// Rank 0: `golden` (its file); `alone`, `recorded` of one that several ranks recorded, `world` of several ranks, each
 /// as run_job, the crew that recorded it with `weights`, and `alone` with `device` and `arch`; `no_ranks` and
-/// `no_world` where those were not run; `by_rank`, a setting for which it holds for one process; every host's first rank: `changed`, files that are not those of the golden run.
+/// `no_world` where those were not run; `by_rank`, a setting for which it holds for one process; every host's first
+/// rank: `changed`, files that are not those of the golden run.
 void judge_golden(const std::vector<Measured>& all, Check& check);
 
 /// SHA-256 of each of the job's files, by path below the prefix. Throws std::runtime_error on one that cannot be read.

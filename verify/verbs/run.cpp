@@ -44,7 +44,7 @@ namespace fs = std::filesystem;
 struct RunArguments {
   std::string site_file, level = "quick", out = "sealift-verify-out", device = "auto", prefix;
   std::vector<std::string> only;
-  std::int64_t ranks = 0, patience = 3600;
+  std::int64_t ranks = 0, patience = 3600, minutes = 0;
   std::uint64_t seed = 1;
   bool own_network = false;
 };
@@ -54,6 +54,12 @@ constexpr const char* kOwnNetwork = "SEALIFT_VERIFY_OWN_NETWORK";
 
 void say(const std::string& line) {
   std::cerr << line + '\n';
+}
+
+/// A day at most: a longer burn is --level burn with burn_seconds.
+void need_minutes(std::int64_t minutes) {
+  if (minutes < 0 || minutes > 1440)
+    throw std::invalid_argument("--minutes " + std::to_string(minutes) + ": expected 0 to 1440");
 }
 
 Level level_of(const std::string& name) {
@@ -80,6 +86,7 @@ Site site_of(const RunArguments& arguments, const train::Launch& launch, const t
             .expected = nlohmann::json::object(),
             .master_addr = launch.master_addr.empty() ? "127.0.0.1" : launch.master_addr,
             .seed = arguments.seed,
+            .minutes = arguments.minutes,
             .own_network = std::getenv(kOwnNetwork) != nullptr};
   if (!arguments.site_file.empty()) site.expected = read_site_file(arguments.site_file);
   return site;
@@ -107,6 +114,7 @@ void need_folders(const RunArguments& arguments) {
     throw std::invalid_argument("--out " + arguments.out + ": no report can be written there: " + fault.message() +
                                 "; name a folder that you may write to");
   }
+  need_minutes(arguments.minutes);
   remove_draft(arguments.out);  // of a run of which nobody was left
 }
 
@@ -346,6 +354,8 @@ void add_run(bundle::Program& program, char** argv) {
   verb.option("--seed", arguments->seed, "of the data and weights that checks make; the same on every rank");
   verb.flag("--own-network", arguments->own_network,
             "run in a network of its own and count what tries to leave it; without: where calls cannot be watched");
+  verb.option("--minutes", arguments->minutes,
+              "that each device repeats its quick steps, to see a device that is wrong more rarely (0: twice)");
   verb.option("--patience", arguments->patience, "seconds that one rank may take longer than the first");
   trainer::add_ranks(verb, arguments->ranks);
   verb.action([arguments, argv] {

@@ -24,13 +24,17 @@ std::vector<std::string> right_digests() {
 }
 
 Measured device(std::int64_t rank, const std::vector<std::string>& digests, const std::string& kind = "GPU X") {
-  return {
-      .rank = rank,
-      .host = "host" + std::to_string(rank),
-      .device = "cuda:0",
-      .not_run = {},
-      .error = {},
-      .values = {{"kind", kind}, {"torch", "2.11"}, {"job", to_json(kJob)}, {"digests", digests}, {"again", Json()}}};
+  return {.rank = rank,
+          .host = "host" + std::to_string(rank),
+          .device = "cuda:0",
+          .not_run = {},
+          .error = {},
+          .values = {{"kind", kind},
+                     {"torch", "2.11"},
+                     {"job", to_json(kJob)},
+                     {"digests", digests},
+                     {"runs", 2},
+                     {"again", Json()}}};
 }
 
 /// Digests that are others from `place` on, as an error spreads.
@@ -70,6 +74,20 @@ TEST_CASE(
   CHECK(check.reason.en.find("3 devices computed 144 digests twice") == 0);
   CHECK(check.reason.en.find("1 had neither a sibling nor a reference") != std::string::npos);
   CHECK(check.at_fault.empty());
+}
+
+TEST_CASE("a pass says how often a device may be wrong and still be seen, by the one that made fewest products") {
+  CHECK(products_of(kJob) == 2 * 2 * 3 * 8);
+  auto longer = device(1, right_digests());
+  longer.values["runs"] = 500;
+  const auto check = judged({device(0, right_digests()), longer});
+  REQUIRE(check.facts.back().name.en == "what this can see");
+  CHECK(check.facts.back().value.en.find("in 2 runs each made 192 products with weights, so a device that is wrong "
+                                         "once in 64 of them is seen with a chance of 95 %") == 0);
+  CHECK(check.facts.back().value.zh.find("192") != std::string::npos);
+  const auto both = judged({longer, longer});
+  CHECK(both.reason.en.find("computed 144 digests 500 times or more") != std::string::npos);
+  CHECK(both.facts.back().value.en.find("once in 16000") != std::string::npos);
 }
 
 TEST_CASE("a device that differs from most is named with the first operation that differs") {

@@ -34,6 +34,7 @@ Check judged(const std::vector<std::string>& digests) {
                               {"torch", "t"},
                               {"job", to_json(kSmall)},
                               {"digests", rank == 1 ? digests : right()},
+                              {"runs", 2},
                               {"again", nullptr}}});
   }
   Check check;
@@ -71,6 +72,20 @@ TEST_CASE("a flipped bit in a weight, an activation or a gradient of any unit an
     CHECK(english(check.at_fault) == std::vector<std::string>{"rank 1 on here (cpu)"});
     CHECK(check.reason.en.find("the first difference is " + text_of(fault.where).en) != std::string::npos);
   }
+}
+
+TEST_CASE("steps are repeated until the time is over, and a device that is wrong once is caught in that run") {
+  const auto twice = repeat_steps(kSmall, at::kCPU, std::chrono::seconds(0));
+  CHECK(twice.runs == 2);
+  CHECK(twice.digests == right());
+  CHECK_FALSE(twice.again);
+  CHECK(repeat_steps(kSmall, at::kCPU, std::chrono::milliseconds(300)).runs > 2);
+  const FlippedBit bit{{"bf16", 1, Phase::Forward, "layers.1.mlp"}, 5, 3};
+  const auto caught = repeat_steps(kSmall, at::kCPU, std::chrono::seconds(60), HeatFault{4, bit});
+  CHECK(caught.runs == 4);
+  REQUIRE(caught.again);
+  CHECK(places_of(kSmall).at(*caught.again) == bit.where);
+  CHECK_FALSE(repeat_steps(kSmall, at::kCPU, std::chrono::seconds(0), HeatFault{4, bit}).again);  // quick misses it
 }
 
 TEST_CASE("under load the round in which a bit flips is found, and none without a fault") {
