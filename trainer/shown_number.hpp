@@ -25,7 +25,8 @@ inline std::string shown_number(double value, int digits = 3) {
   return text;
 }
 
-/// Whole ones whole, others with the digits that read back to the same bits: "1000001", "0.10000000149011612", "nan".
+/// Whole ones whole, others with the digits that read back to the same bits: "1000001", "0.10000000149011612",
+/// "0.0005", "nan".
 inline std::string exact_number(double value) {
   constexpr double kMostOfInt64 = 9223372036854775808.0;
   if (!std::isfinite(value)) return shown_number(value);
@@ -34,7 +35,10 @@ inline std::string exact_number(double value) {
     std::snprintf(text, sizeof text, "%.0f", value + 0.0);
     return text;
   }
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+  const bool plain =
+      std::fabs(value) >= 1e-4 && std::fabs(value) < 1e15;  // "0.0005" and "5e-05", as Python writes them
+  return {text, plain ? std::to_chars(text, text + sizeof text, value, std::chars_format::fixed).ptr
+                      : std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 }  // namespace sealift::trainer
