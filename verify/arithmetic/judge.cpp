@@ -77,7 +77,7 @@ Phrase seen_by(std::int64_t runs, std::int64_t products) {
               "once in " + rate +
               " of them is seen with a chance of 95 %, a rarer fault less often; --minutes buys more",
           "共 " + std::to_string(runs) + " 次运行，每个设备做 " + n + " 次权重矩阵乘法：每 " + rate +
-              " 次出错一次的设备有 95 % 的概率被发现，更少见的错误更难发现；--minutes 可延长"};
+              " 次出错一次的设备有 95 % 的概率被发现，更少见的错误更难发现；可延长运行时间"};
 }
 
 /// Removes from `group` and accuses those of which a later run differs.
