@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything that only a GPU can show, in one command: builds, runs the gpu tests, sealift-train on CPU and GPU, and the Llama
-# against Python; writes a page of what it measured, with device and versions. Quarter of an hour, and 80 GB on the device.
+# Everything that only a GPU can show, in one command: builds, runs the gpu tests, sealift-train on CPU and GPU, the Llama
+# against Python, and what Python does by itself (peers.py); writes a page of what it measured, with device and versions.
+# Half an hour, and 80 GB on the device.
 #   bench/gpu.sh [--device cuda|cpu] [--tiny] [--build DIR] [--out PAGE]
-# --device cpu --tiny: the same without a GPU and in small, so that the script is known to work; the page then says that it measured
-# nothing. A part that fails does not stop the others; those that failed are named at the end. --build: a build folder that is up to date already. PAGE: bench/GPU.md, or build/gpu_cpu.md for the CPU.
+# --device cpu --tiny: the same without a GPU and in small, so that the script is known to work; the page then says that it
+# measured nothing. A part that fails does not stop the others; those that failed are named at the end, and so is what is left
+# out since Python has no transformers or PEFT. --build: a build folder that is up to date already. PAGE: bench/GPU.md, or
+# build/gpu_cpu.md for the CPU. PYTHONPATH: where transformers and PEFT are; unset, build/prerequisites/peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 device=cuda tiny= build= out=
@@ -34,9 +37,9 @@ fi
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 
-# part NAME COMMAND...: runs it and writes the page anew, so that a later part cannot lose its figures; keeps what it says on stdout in NAME.out, on
-# stderr in NAME.err, its code in NAME.code.
-failed=
+# part NAME COMMAND...: runs it and writes the page anew, so that a later part cannot lose its figures; keeps what it says on
+# stdout in NAME.out, on stderr in NAME.err, its code in NAME.code; 77 is of what cannot be run here.
+failed= left_out=
 part() {
   name=$1
   shift
@@ -44,7 +47,11 @@ part() {
   code=0
   "$@" >"$log/$name.out" 2> >(tee "$log/$name.err" >&2) || code=$?
   echo $code >"$log/$name.code"
-  [ $code = 0 ] || { echo "gpu.sh: $name exited with $code" >&2; failed+=" $name"; }
+  case $code in
+    0) ;;
+    77) echo "gpu.sh: $name is left out" >&2; left_out+=" $name" ;;
+    *) echo "gpu.sh: $name exited with $code" >&2; failed+=" $name" ;;
+  esac
   "$python" bench/gpu_page.py "$log" "$device" "$tiny" >"$out.partial"
   mv "$out.partial" "$out"
 }
@@ -65,7 +72,7 @@ gpus=1
 [ $device = cpu ] || gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())')
 # train_run NAME OPTIONS...: a run that did not end is left out of the comparison, and fails the part.
 train_run() {
-  if "$train" run --steps $steps --out "$log/$1" "${@:2}"; then results+=("$log/$1/result.json"); else broken+=" $1"; fi
+  if "$train" run --steps $steps ${tiny:+--threads 1} --out "$log/$1" "${@:2}"; then results+=("$log/$1/result.json"); else broken+=" $1"; fi
 }
 # hold TOLERANCE: the runs in `results` against the first; in small nothing is learnt: only that the runs agree.
 hold() {
@@ -96,7 +103,24 @@ export BENCH_DEVICE=$device BENCH_ROUNDS=${BENCH_ROUNDS:-6} BENCH_SECONDS=${BENC
 [ -z "$tiny" ] || export BENCH_TINY=1 BENCH_ROUNDS=2 BENCH_SECONDS=0.2
 part llama "$python" bench/compare_training.py "$build/bin/sealift-bench-training" '^llama_'
 
+# What Python does with the same kinds of models: each way to train, eager and each layer compiled.
+export PYTHONPATH=${PYTHONPATH-$PWD/build/prerequisites/peers}
+# peers OPTIONS...: over a model of random weights.
+peers() {
+  local model=$log/model shape=tiny
+  [ -n "$tiny" ] || { model=build/bench/qwen1.5b; shape=qwen1.5b; }
+  [ -e "$model/config.json" ] || "$python" bench/peers.py "$model" --make $shape "$@" >&2 || return
+  "$python" bench/peers.py "$model" --device $device "$@"
+}
+if [ -n "$tiny" ]; then
+  part peers peers --modes compiled --rows 2 --time 32 --steps 4 --precision fp32 --backend aot_eager
+else
+  part peers_lora peers --tuners lora --rows $((4 * gpus)) --precision bf16
+  part peers_full peers --tuners full --rows $((2 * gpus)) --precision mixed
+fi
+
 echo "gpu.sh: wrote $out" >&2
+[ -z "$left_out" ] || echo "gpu.sh: these parts were left out:$left_out; what they need is above and in $out" >&2
 if [ -n "$failed" ]; then
   echo "gpu.sh: these parts failed:$failed; what they say is above and in $out" >&2
   exit 1

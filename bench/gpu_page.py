@@ -6,16 +6,16 @@
 #   gpu_page.py FOLDER DEVICE TINY
 #   gpu_page.py --earlier              bench/GPU.md as long as no GPU has run gpu.sh since
 import datetime
+import importlib.metadata
+import json
 import pathlib
 import platform
 import subprocess
 import sys
 import textwrap
 
-try:
+if "cuda" in sys.argv[2:3]:  # it takes seconds, and the page is written after each part
     import torch
-except ImportError:  # --earlier needs none
-    torch = None
 
 # Dense bf16 with fp32 sums, TFLOP/s, from NVIDIA's data sheets; a device that is not here gets no share of its peak.
 PEAKS = {"H200": 989.4, "H100 NVL": 835.5, "H100 PCIe": 756.0, "H100": 989.4, "A100": 312.0, "L40S": 362.0, "B200": 2250.0}
@@ -36,7 +36,7 @@ def read(folder, name):
 
 def verdict(folder, name):
     code = read(folder, f"{name}.code").strip()
-    return {"0": "passed", "": "**was not run**"}.get(code, f"**failed** (exit status {code})")
+    return {"0": "passed", "77": "**left out**", "": "**was not run**"}.get(code, f"**failed** (exit status {code})")
 
 
 def block(text, last=60):
@@ -47,7 +47,7 @@ def block(text, last=60):
 
 
 def versions(device):
-    yield "torch", f"{torch.__version__}, Python {platform.python_version()}"
+    yield "torch", f"{importlib.metadata.version('torch')}, Python {platform.python_version()}"
     if device == "cuda":
         properties = torch.cuda.get_device_properties(0)
         yield "device", (f"{torch.cuda.device_count()} x {properties.name}, {properties.total_memory / 1e9:.0f} GB, "
@@ -93,6 +93,18 @@ def llama_rows(folder, device, tiny):
         yield f"| `{what}` | {ours}{speed[0]} | {peer}{speed[1]} | {ratio} | {spread} |"
 
 
+def peer_rows(folder, name):
+    """A row of peers.py each; what failed says why."""
+    for line in read(folder, f"{name}.out").splitlines():
+        run = json.loads(line)
+        start = f"| `{run['name']}` | {run['ranks']} | {run['rows']} x {run['time']} | {run['precision']} "
+        if "failed" in run:
+            why = run["failed"].replace("|", "/")
+            yield f"{start}| **failed**: {why} | | | |"
+        else:
+            yield f"{start}| {run['ms_per_step']} | {run['tokens_per_second']:,} | {run['peak_mib']:,} | {run['first_loss']:.6f} |"
+
+
 def main():
     if sys.argv[1] == "--earlier":
         print("# What ran on a GPU\n\nMade by `bench/gpu_page.py --earlier`; `bench/gpu.sh` writes it anew where there is a GPU.")
@@ -120,6 +132,15 @@ def main():
     for row in llama_rows(folder, device, tiny):
         print(row)
     print("\n" + block(read(folder, "llama.err")))
+    for part in sorted(folder.glob("peers*.code")):
+        name = part.stem
+        print(f"## What Python does by itself, {name}: {verdict(folder, name)}\n")
+        print("By `bench/peers.py`, each way to train, eager or with each layer compiled; memory of one rank.\n")
+        print("| name | ranks | rows a step | precision | ms a step | tokens a second | MiB at most | first loss |")
+        print("|---|---|---|---|---|---|---|---|")
+        for row in peer_rows(folder, name):
+            print(row)
+        print("\n" + block(read(folder, f"{name}.err"), last=5))
     if device == "cuda":
         print("\n".join(earlier()))
 

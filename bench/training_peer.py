@@ -284,7 +284,7 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["fp32", "mixed", "pure"], default="fp32",
                         help="mixed: fp32 parameters, bf16 gathered, fp32 reduced (fsdp); pure: bf16 parameters (plain)")
-    parser.add_argument("--compile", action="store_true", help="torch.compile each block")
+    parser.add_argument("--compile", metavar="BACKEND", help="torch.compile each block by it")
     parser.add_argument("--fused", action="store_true", help="AdamW(fused=True)")
     parser.add_argument("--bucket-view", action="store_true", help="DDP(gradient_as_bucket_view=True)")
     parser.add_argument("--defer", action="store_true", help="fsdp: reduce and reshard after the last micro-batch only")
@@ -315,7 +315,7 @@ def main():
         bare.to(torch.bfloat16)
     if options.compile:
         for block in bare.blocks:
-            block.compile()
+            block.compile(backend=options.compile)
     if options.method == "plain":
         model = bare
     elif options.method == "ddp":

@@ -4,6 +4,7 @@
 # curve, and bench/GPU.md made of the figures.
 #   page_test.py ROOT    with the Python beside torch
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -86,15 +87,18 @@ def test_script():
             (programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (programs / name).chmod(0o755)
         page = pathlib.Path(folder) / "page.md"
+        here = dict(os.environ, PYTHONPATH="")  # no transformers
         ended = subprocess.run([ROOT / "bench/gpu.sh", "--device", "cpu", "--tiny", "--build", folder, "--out", page],
-                               capture_output=True, text=True, timeout=120)
+                               env=here, capture_output=True, text=True, timeout=120)
         assert ended.returncode == 1, ended
         assert "gpu.sh: these parts failed: tests trainer_mixed llama; " in ended.stderr, ended.stderr
+        assert "gpu.sh: these parts were left out: peers; " in ended.stderr, ended.stderr
+        assert "this Python has no transformers and no peft: install" in ended.stderr, ended.stderr
         assert "gpu.sh: failed: mixed_cpu mixed" in ended.stderr, ended.stderr
         assert "4 of 4 comparisons failed" in ended.stderr, ended.stderr
         text = page.read_text()
         for said in ("Tests: **failed** (exit status 3)", "3 cases failed", "here, fp32: passed", "check was asked",
-                     "here, mixed: **failed**", "against Python: **failed**"):
+                     "here, mixed: **failed**", "by itself, peers: **left out**", "against Python: **failed**"):
             assert said in text, (said, text)
 
 

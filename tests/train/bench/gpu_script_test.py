@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# bench/gpu.sh --device cpu --tiny with the real programs and transformers: each part passes and has its figures on the page.
+#   gpu_script_test.py ROOT SEALIFT_TRAIN BENCH_TRAINING STAGING_TEST    programs of one folder; with the Python beside torch
+import importlib.util
+import math
+import multiprocessing
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+
+sys.dont_write_bytecode = True
+ROOT, BUILD = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).parent.parent
+
+
+def peers():
+    spec = importlib.util.spec_from_file_location("peers", ROOT / "bench/peers.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_first_losses():
+    runs = [{"name": name, "first_loss": loss} for name, loss in (("a", 5.0), ("b", 5.00004), ("c", 5.0006), ("d", math.nan))]
+    assert peers().apart(runs, "fp32") == ["c", "d"]
+    assert peers().apart(runs, "mixed") == ["d"]
+
+
+def test_refusals(folder):
+    """One line that says what to do, before anything runs."""
+    (folder / "config.json").write_text("{}")
+    for arguments, said in ((["--rows", "3"], "use a multiple of 2"), (["--steps", "3"], "use at least 4"),
+                            (["--time", "1"], "use at least 2"), (["--methods", "fsdp3"], "'fsdp3' is unknown; use some of plain,ddp,"),
+                            (["--device", "cuda"], "torch sees no GPU; use --device cpu")):
+        ended = subprocess.run([sys.executable, ROOT / "bench/peers.py", folder, "--device", "cpu", *arguments], capture_output=True,
+                               text=True, env={"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": ":".join(sys.path)})
+        assert ended.returncode == 2 and said in ended.stderr, (arguments, ended)
+
+
+def test_failed_run():
+    """A run that fails or hangs is a line with its reason."""
+    module, context = peers(), multiprocessing.get_context("fork")
+    options = types.SimpleNamespace(tuner="lora", method="ddp", mode="eager", ranks=2, rows=2, time=8, precision="fp32", device="cpu", timeout=60)
+
+    def fails(_options, _store):
+        if os.environ["RANK"] == "1":
+            raise OSError("model.safetensors is missing")
+        signal.pause()
+
+    module.run_rank = fails
+    run = module.race(options, context)
+    assert (run["name"], run["failed"]) == ("lora_ddp_eager", "rank 1 ended with 1: OSError: model.safetensors is missing"), run
+    module.run_rank, options.timeout = lambda _options, _store: signal.pause(), 0
+    assert module.race(options, context)["failed"] == "not done after 0 s: it said nothing"
+
+
+def test_script(folder):
+    page = folder / "page.md"
+    ended = subprocess.run([ROOT / "bench/gpu.sh", "--device", "cpu", "--tiny", "--build", BUILD, "--out", page],
+                           capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    text = page.read_text()
+    assert "failed" not in text.replace("0 failed", "") and "left out" not in text and "was not run" not in text, text
+    assert text.count(": passed\n") == 5, text
+    rows = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert rows == [*(f"llama_{precision}_vs_{peer}" for precision in ("pure", "mixed") for peer in ("eager", "compile")),
+                    *(f"{tuner}_{method}_compiled" for tuner in ("full", "lora") for method in ("plain", "ddp", "fsdp1", "fully_shard"))], rows
+
+
+with tempfile.TemporaryDirectory() as name:
+    test_first_losses()
+    test_refusals(pathlib.Path(name))
+    test_failed_run()
+    test_script(pathlib.Path(name))
