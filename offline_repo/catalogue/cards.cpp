@@ -39,11 +39,14 @@ std::pair<std::string_view, std::string_view> parts_of(std::string_view card) {
 
 Cards read_cards(const bundle::VerifiedBundle& in, const bundle::HubCatalogue& listed) {
   Cards cards;
+  std::uint64_t all = 0;
   for (const bundle::HubRepository& repository : listed)
     for (const bundle::HubRepositoryFile& file : repository.files) {
       if (file.path.text() != kCardFile) continue;
       const bundle::Entry& entry = *in.manifest().find(file.entry);  // parse_hub_catalogue has found it
       if (entry.absent || entry.size > kMaxCard || entry.encoding != bundle::Encoding::Identity) continue;
+      if (cards.contains(entry.sha256) || all + entry.size > kMaxCards) continue;
+      all += entry.size;
       std::string text;
       try {
         in.stream(entry, [&](bundle::ByteView piece) { text += bundle::as_text(piece); });

@@ -14,6 +14,7 @@ namespace sealift::offline_repo {
 
 inline constexpr char kCardFile[] = "README.md";
 inline constexpr std::uint64_t kMaxCard = std::uint64_t{256} << 10;  // bytes; a larger one is only a file
+inline constexpr std::uint64_t kMaxCards = std::uint64_t{16} << 20;  // of all of a bundle; those beyond are only files
 
 using Cards = std::map<bundle::Digest, std::shared_ptr<const std::string>>;  // by the file's SHA-256
 

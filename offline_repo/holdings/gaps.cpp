@@ -31,6 +31,7 @@ Gap without_current(const bundle::Stream& stream, const std::vector<const HeldBu
           .next = "sealift-repo switch " + std::string(switched ? "--newest " : "") + folder_of(newest) + " " +
                   newest.stem()};
   for (const HeldBundle* one : all) gap.kept.push_back(one->stem());
+  gap.about = gap.kept;
   return gap;
 }
 
@@ -57,6 +58,7 @@ std::vector<Gap> deltas_alone(const Held& held) {
                     .what = one.stem() + " is a delta, and no current bundle carries " +
                             std::to_string(missing.size()) + " of the files that it leaves out, such as " +
                             missing.front(),
+                    .about = {one.stem()},
                     .next = "add the version that it was made for, or a bundle that carries them: sealift-repo add " +
                             folder_of(one) + " BUNDLE"});
   }

@@ -14,9 +14,10 @@ namespace sealift::offline_repo {
 
 struct Gap {
   bundle::Stream stream;
-  std::string what;                    // without the stream's name
-  std::vector<std::string> kept = {};  // NAME-VERSION of each that could be made current, the highest version first
-  std::string next;                    // the command that mends it
+  std::string what;                     // without the stream's name
+  std::vector<std::string> about = {};  // NAME-VERSION of each bundle that it names
+  std::vector<std::string> kept = {};   // of those that could be made current, the highest version first
+  std::string next;                     // the command that mends it
 
   // For people, on one line.
   std::string line() const;

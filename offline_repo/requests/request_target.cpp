@@ -54,6 +54,12 @@ std::optional<ViewTarget> parse_view_target(std::string_view target) {
                     .registry = registry};
 }
 
+std::string joined(const std::vector<std::string>& segments, std::size_t from, std::size_t to) {
+  std::string path;
+  for (std::size_t i = from; i < to; ++i) path += (i > from ? "/" : "") + segments[i];
+  return path;
+}
+
 std::optional<Target> parse_target(std::string_view text) {
   text = without_host(text);
   if (!text.starts_with('/')) return std::nullopt;

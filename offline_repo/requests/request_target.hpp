@@ -15,6 +15,9 @@ struct Target {
   std::string query;                  // not decoded
 };
 
+// The segments from `from` up to `to`, with slashes between them.
+std::string joined(const std::vector<std::string>& segments, std::size_t from, std::size_t to);
+
 // `text` as it was sent, also in absolute form ("http://host/path"). Nothing for a malformed escape, a control
 // character, or a text that is no path.
 std::optional<Target> parse_target(std::string_view text);

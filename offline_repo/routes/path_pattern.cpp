@@ -11,12 +11,6 @@ namespace {
 
 using Segments = std::vector<std::string>;
 
-std::string joined(const Segments& segments, std::size_t from, std::size_t to) {
-  std::string path;
-  for (std::size_t i = from; i < to; ++i) path += (i > from ? "/" : "") + segments[i];
-  return path;
-}
-
 class Fitting {
  public:
   explicit Fitting(Asked& asked) : asked_(asked), segments_(asked.target.segments) {}

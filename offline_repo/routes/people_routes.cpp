@@ -15,12 +15,6 @@ namespace {
 
 using Segments = std::vector<std::string>;
 
-std::string path_between(const Segments& segments, std::size_t from, std::size_t to) {
-  std::string path;
-  for (std::size_t i = from; i < to; ++i) path += (i > from ? "/" : "") + segments[i];
-  return path;
-}
-
 // One that both hubs have is shown as Hugging Face's clients get it.
 const ServedRepository* find_repository(const Catalogue& catalogue, bundle::RepositoryKind kind,
                                         const std::string& id) {
@@ -51,7 +45,7 @@ std::optional<Response> below_repository(const Asked& asked, const ServedReposit
   const HubCommit* commit = repository.find(rest[1]);
   if (commit == nullptr) return refusal(404, "the bundles carry no such revision of " + repository.name.id);
   if (rest[0] == "tree") return repository_answer(asked, repository, *commit);
-  const std::string path = path_between(rest, 2, rest.size());
+  const std::string path = joined(rest, 2, rest.size());
   if (!commit->files.contains(path)) return refusal(404, "the bundles carry no such file of " + repository.name.id);
   Response response = refusal(302, "the file is below resolve/");
   response.headers.emplace_back("Location",
@@ -67,7 +61,7 @@ std::optional<Response> by_repository(const Asked& asked, const Segments& segmen
     if (end > segments.size()) continue;
     const ServedRepository* repository =
         find_repository(asked.catalogue, data ? bundle::RepositoryKind::Dataset : bundle::RepositoryKind::Model,
-                        path_between(segments, begin, end));
+                        joined(segments, begin, end));
     if (repository == nullptr) continue;
     const Segments rest(segments.begin() + static_cast<std::ptrdiff_t>(end), segments.end());
     if (std::optional<Response> response = below_repository(asked, *repository, rest)) return response;
@@ -81,7 +75,7 @@ Response page_of_name(const Asked& asked) {
   Segments segments = asked.target.segments;
   if (!segments.empty() && segments.back().empty()) segments.pop_back();  // one slash at the end
   if (std::optional<Response> response = by_repository(asked, segments)) return *std::move(response);
-  if (const auto image = asked.catalogue.images.find(path_between(segments, 0, segments.size()));
+  if (const auto image = asked.catalogue.images.find(joined(segments, 0, segments.size()));
       image != asked.catalogue.images.end())
     return page_answer(asked.request, image_page(image->first, image->second, reader_address(asked.request),
                                                  view_root(asked.request), Words(reader_language(asked))));

@@ -22,12 +22,13 @@ Access::Access(Held held, std::optional<std::vector<Token>> tokens, const Access
     : held_(std::move(held)),
       maker_(before != nullptr ? &before->maker_ : nullptr),
       tokens_(std::move(tokens)),
-      everything_(std::make_shared<const Views>(maker_.views_of(held_))) {
+      everything_(std::make_shared<const Views>(maker_.views_of(held_, gaps_of(held_)))) {
+  const std::vector<Gap> gaps = gaps_of(held_);
   if (tokens_)
     for (const Token& token : *tokens_) {
       const Held seen = seen_by(token, held_);
       if (seen.empty()) blind_.push_back(token.name);
-      seen_.emplace(token.name, std::make_shared<const Views>(maker_.views_of(seen)));
+      seen_.emplace(token.name, std::make_shared<const Views>(maker_.views_of(seen, gaps)));
     }
   maker_.settle();
 }

@@ -2,20 +2,45 @@
 // Names of channels and bundles are plain names, so what a client sends is compared with them as it stands.
 #include "offline_repo/views/views.hpp"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "offline_repo/catalogue/disagreements.hpp"
-#include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/requests/request_target.hpp"
 
 namespace sealift::offline_repo {
+
+namespace {
+
+std::set<std::string> stems_of(const Held& held) {
+  std::set<std::string> stems;
+  for (const HeldBundle& one : held)
+    if (one.contents) stems.insert(one.stem());
+  return stems;
+}
+
+bundle::Stream stream_of(const HeldBundle& held) {
+  const bundle::Manifest& manifest = held.contents->in->manifest();
+  return {.channel = manifest.channel, .name = manifest.name};
+}
+
+}  // namespace
 
 ViewMaker::ViewMaker(const ViewMaker* before) {
   if (before != nullptr) before_ = before->views_;
 }
 
-Views ViewMaker::views_of(const Held& held) {
+Views ViewMaker::views_of(const Held& held, const std::vector<Gap>& gaps) {
   Views views;
+  const std::set<std::string> seen = stems_of(held);
+  std::set<bundle::Stream> explained;  // whose current version, or the lack of one, this client may know of
+  for (const HeldBundle& one : held)
+    if (one.state == HeldState::Current) explained.insert(stream_of(one));
+  std::vector<const Gap*> shown;
+  for (const Gap& gap : gaps)
+    if (std::all_of(gap.about.begin(), gap.about.end(), [&](const std::string& stem) { return seen.contains(stem); }))
+      shown.push_back(&gap), explained.insert(gap.stream);
   Part current;
   std::map<std::string, Part> channels, stems;
   for (const HeldBundle& one : held) {
@@ -27,11 +52,13 @@ Views ViewMaker::views_of(const Held& held) {
       for (Part* part : {&current, &channels[manifest.channel]}) part->bundles.push_back(one.contents);
       continue;
     }
-    const KeptVersion kept{.stem = manifest.stem(), .channel = manifest.channel, .why = one.why};
+    const KeptVersion kept{.stem = manifest.stem(),
+                           .channel = manifest.channel,
+                           .why = explained.contains(stream_of(one)) ? one.why : std::string()};
     for (Part* part : {&current, &channels[manifest.channel], &alone}) part->around.kept.push_back(kept);
   }
-  for (const Gap& gap : gaps_of(held))
-    for (Part* part : {&current, &channels[gap.stream.channel]}) part->around.gaps.push_back(gap.line());
+  for (const Gap* gap : shown)
+    for (Part* part : {&current, &channels[gap->stream.channel]}) part->around.gaps.push_back(gap->line());
   views.merged = view_of(current);
   for (const auto& [channel, part] : channels) views.channels.emplace(channel, view_of(part));
   for (const auto& [stem, part] : stems) views.bundles.emplace(stem, view_of(part));

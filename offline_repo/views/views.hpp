@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/holdings/held_bundle.hpp"
 #include "offline_repo/views/pages.hpp"
 
@@ -38,7 +39,8 @@ class ViewMaker {
   explicit ViewMaker(const ViewMaker* before = nullptr);
 
   // Those that disagree about a file are left out of each view that they would meet in; Catalogue::left_out says so.
-  Views views_of(const Held& held);
+  // `gaps`: the whole site's, of which those are shown that name no bundle but these.
+  Views views_of(const Held& held, const std::vector<Gap>& gaps);
   // Ends the use of those that were made before.
   void settle() { before_.clear(); }
 

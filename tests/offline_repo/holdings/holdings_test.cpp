@@ -11,6 +11,7 @@
 #include "offline_repo/catalogue/disagreements.hpp"
 #include "offline_repo/holdings/gaps.hpp"
 #include "offline_repo/holdings/scrub.hpp"
+#include "offline_repo/views/access.hpp"
 #include "offline_repo/views/views.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/offline_repo/live.hpp"
@@ -79,7 +80,7 @@ std::string states(const Held& held) {
 }
 
 Views views_of(const Held& held) {
-  return ViewMaker().views_of(held);
+  return ViewMaker().views_of(held, gaps_of(held));
 }
 
 }  // namespace
@@ -167,6 +168,28 @@ TEST_CASE("a revoked newest version is a gap, and its page says so to those who 
   CHECK(views.channels.at("prod")->catalogue.around.gaps.size() == 1);
   CHECK(views.channels.at("dev")->catalogue.around.gaps.empty());
   CHECK(views.channels.at("prod")->catalogue.around.kept.front().stem == "env-1");
+}
+
+TEST_CASE("who may see one version is told neither of others nor of gaps that are none") {
+  FolderSite site;
+  for (const std::uint64_t version : {2, 3}) site.add("env", version);
+  const Held both = site.look();
+  const auto token = [](const std::string& name, const std::string& grant) {
+    return Token{.name = name, .sha256 = sha256(as_bytes(name)), .grants = {grant}};
+  };
+  const std::vector<Token> tokens = {token("old", "bundle:env-2"), token("all", "bundle:env")};
+  const auto around = [&](const Access& access, const std::string& name) {
+    return access.client("Bearer " + name, "")->views->merged->catalogue.around;
+  };
+  const Access served(both, tokens);
+  CHECK(around(served, "old").gaps.empty());
+  CHECK(around(served, "old").kept.front().why.empty());
+  CHECK(around(served, "all").kept.front().why == "env-3 is served");
+  fs::rename(site.folder / "env-3", site.dir / "away");
+  site.add("env", 1);
+  const Access gap(site.look(), tokens);  // env-2 and env-1 are kept
+  CHECK(around(gap, "all").gaps.size() == 1);
+  CHECK(around(gap, "old").gaps.empty());  // it names env-1
 }
 
 TEST_CASE("a delta without the version that it stands on is a gap, until a bundle carries its files") {
