@@ -286,23 +286,23 @@ Id DecoderTape::add(Id x, Id change, bool needs) {
 Id DecoderTape::attention(Id y, bool needs) {
   const auto& d = shape_->decoder;
   const auto tokens = batch_.tokens(), queries = d.heads * d.head_dim, keys = d.kv_heads * d.head_dim;
-  const bool inside = needs || true;  // adapters and weights need gradients, whatever the input does
   const Linear of_keys{d.width, keys, d.qkv_bias};
   const auto projected = project(y, {{d.width, queries, d.qkv_bias}, of_keys, of_keys}, tokens, needs);
+  // From here on adapters and weights need gradients, whatever the input does.
   auto q = clipped(projected[0]), k = clipped(projected[1]);
   const auto v = clipped(projected[2]);
   if (d.qk_norm) {
     const auto rows = [&](std::int64_t heads) { return d.qk_norm_whole ? tokens : tokens * heads; };
     const auto width = [&](std::int64_t heads) { return d.qk_norm_whole ? heads * d.head_dim : d.head_dim; };
-    const auto normal_q = norm(q, rows(d.heads), width(d.heads), inside);
+    const auto normal_q = norm(q, rows(d.heads), width(d.heads), true);
     t_->drop(q);
-    const auto normal_k = norm(k, rows(d.kv_heads), width(d.kv_heads), inside);
+    const auto normal_k = norm(k, rows(d.kv_heads), width(d.kv_heads), true);
     t_->drop(k);
     q = normal_q, k = normal_k;
   }
   std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && !d.clips && (!adapts() || shape_->lora_dropout == 0));
   const auto mixed = attend(q, k, v);
-  const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, inside);
+  const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, true);
   for (const auto id : {q, k, v, mixed}) t_->drop(id);
   return out;
 }
