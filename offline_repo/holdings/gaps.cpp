@@ -54,7 +54,7 @@ std::vector<Gap> deltas_alone(const Held& held) {
     for (const bundle::Entry& entry : manifest.entries)
       if (entry.absent && !carried.contains(entry.content)) missing.push_back(entry.path.text());
     if (missing.empty()) continue;
-    gaps.push_back({.stream = {.channel = manifest.channel, .name = manifest.name},
+    gaps.push_back({.stream = one.stream(),
                     .what = one.stem() + " is a delta, and no current bundle carries " +
                             std::to_string(missing.size()) + " of the files that it leaves out, such as " +
                             missing.front(),
@@ -79,8 +79,7 @@ std::string Gap::line() const {
 std::vector<Gap> gaps_of(const Held& held) {
   std::map<bundle::Stream, std::vector<const HeldBundle*>> streams;
   for (const HeldBundle& one : held)
-    if (one.contents && one.watched)
-      streams[{.channel = manifest_of(one).channel, .name = manifest_of(one).name}].push_back(&one);
+    if (one.contents && one.watched) streams[one.stream()].push_back(&one);
   std::vector<Gap> gaps;
   for (auto& [stream, all] : streams) {
     if (std::any_of(all.begin(), all.end(), [](const HeldBundle* one) { return one->state == HeldState::Current; }))

@@ -39,6 +39,11 @@ std::string HeldBundle::stem() const {
   return contents ? contents->in->manifest().stem() : place.filename().string();
 }
 
+bundle::Stream HeldBundle::stream() const {
+  const bundle::Manifest& manifest = contents->in->manifest();
+  return {.channel = manifest.channel, .name = manifest.name};
+}
+
 std::vector<std::string> changes(const Held& before, const Held& after) {
   const std::map<std::string, std::string> old = lines_of(before), fresh = lines_of(after);
   std::vector<std::string> lines;

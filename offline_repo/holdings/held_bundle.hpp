@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "offline_repo/catalogue/catalogue.hpp"
+#include "sealift/bundle/trust/root.hpp"
 
 namespace sealift::offline_repo {
 
@@ -30,6 +31,8 @@ struct HeldBundle {
 
   // NAME-VERSION; of one that is left out its folder's name.
   std::string stem() const;
+  // Its channel and name; of one that has contents.
+  bundle::Stream stream() const;
 };
 
 using Held = std::vector<HeldBundle>;

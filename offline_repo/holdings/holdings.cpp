@@ -49,10 +49,6 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-Stream stream_of(const HeldBundle& held) {
-  const bundle::Manifest& manifest = held.contents->in->manifest();
-  return {.channel = manifest.channel, .name = manifest.name};
-}
 std::uint64_t version_of(const HeldBundle& held) {
   return held.contents->in->manifest().version;
 }
@@ -90,7 +86,7 @@ void choose_of_stream(const std::vector<HeldBundle*>& all, const Stream& stream,
 void choose_current(Held& held, const Switches& switches) {
   std::map<Stream, std::vector<HeldBundle*>> streams;
   for (HeldBundle& one : held)
-    if (one.contents && one.watched) streams[stream_of(one)].push_back(&one);
+    if (one.contents && one.watched) streams[one.stream()].push_back(&one);
   for (auto& [stream, all] : streams) {
     std::stable_sort(all.begin(), all.end(),
                      [](const HeldBundle* a, const HeldBundle* b) { return version_of(*a) > version_of(*b); });

@@ -20,11 +20,6 @@ std::set<std::string> stems_of(const Held& held) {
   return stems;
 }
 
-bundle::Stream stream_of(const HeldBundle& held) {
-  const bundle::Manifest& manifest = held.contents->in->manifest();
-  return {.channel = manifest.channel, .name = manifest.name};
-}
-
 }  // namespace
 
 ViewMaker::ViewMaker(const ViewMaker* before) {
@@ -36,7 +31,7 @@ Views ViewMaker::views_of(const Held& held, const std::vector<Gap>& gaps) {
   const std::set<std::string> seen = stems_of(held);
   std::set<bundle::Stream> explained;  // whose current version, or the lack of one, this client may know of
   for (const HeldBundle& one : held)
-    if (one.state == HeldState::Current) explained.insert(stream_of(one));
+    if (one.state == HeldState::Current) explained.insert(one.stream());
   std::vector<const Gap*> shown;
   for (const Gap& gap : gaps)
     if (std::all_of(gap.about.begin(), gap.about.end(), [&](const std::string& stem) { return seen.contains(stem); }))
@@ -54,7 +49,7 @@ Views ViewMaker::views_of(const Held& held, const std::vector<Gap>& gaps) {
     }
     const KeptVersion kept{.stem = manifest.stem(),
                            .channel = manifest.channel,
-                           .why = explained.contains(stream_of(one)) ? one.why : std::string()};
+                           .why = explained.contains(one.stream()) ? one.why : std::string()};
     for (Part* part : {&current, &channels[manifest.channel], &alone}) part->around.kept.push_back(kept);
   }
   for (const Gap* gap : shown)
