@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Chinese pages stay in step with the English ones: as many headings of each level in one order, as many tables with as
-# many rows, and the same commands in the same order. Words are read by people (CONTRIBUTING.md, "Translations").
+# many rows, in each row the same `code` and the same rows of tests/HOSTILE.md, and the same commands in the same order.
+# Words are read by people (CONTRIBUTING.md, "Translations").
 #   .ci/translations.py
 import pathlib
 import re
@@ -25,12 +26,19 @@ def tables(text):
     return [len(rows.splitlines()) for rows in re.findall(r"(?:^\|.*\|\n)+", without_code(text) + "\n", re.M)]
 
 
+def named(text):
+    """What each row of a table names: its `code`, and rows of tests/HOSTILE.md. Languages may order them differently."""
+    return [sorted(re.findall(r"`[^`]+`|(?<![A-Za-z0-9])[A-Z]\d\d(?![A-Za-z0-9])", row))
+            for row in re.findall(r"^\|.*", without_code(text), re.M)]
+
+
 def commands(text):
+    """Each line that a person would type, without its comment; of blocks of no language, those that begin with a program."""
     lines = []
-    for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```", text, re.M | re.S):
+    for language, block in re.findall(r"^```(sh|console|)\n(.*?)^```", text, re.M | re.S):
         for line in block.replace("\\\n", " ").splitlines():
-            line = re.sub(r"\s+# .*$", "", line).strip()
-            if PROGRAMS.match(line) and "->" not in line:
+            line = re.sub(r"(^|\s+)#( .*)?$", "", line).strip()
+            if line and (language or PROGRAMS.match(line) and "->" not in line):
                 # What a person writes in a sentence, and the language that is asked for, are translated.
                 line = re.sub(r"=[^'=]*'$", "='", line).replace(" --lang zh", "")
                 lines.append(re.sub(r"\s+", " ", line))
@@ -43,7 +51,8 @@ def main():
         english = chinese.with_name(chinese.name.replace("_zh.md", ".md"))
         pairs += 1
         here, there = chinese.read_text(), english.read_text()
-        for what, of in (("headings", headings), ("tables and their rows", tables), ("commands", commands)):
+        for what, of in (("headings", headings), ("tables and their rows", tables), ("the names in rows of tables", named),
+                         ("commands", commands)):
             mine, theirs = of(here), of(there)
             if mine == theirs:
                 continue
