@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Chinese pages stay in step with the English ones: as many headings of each level in one order, as many tables with as
 # many rows, in each row the same `code` and the same rows of tests/HOSTILE.md, and the same commands in the same order.
-# Words are read by people (CONTRIBUTING.md, "Translations").
+# Both pages link to each other, and a Chinese page to Chinese ones. Words are read by people (CONTRIBUTING.md, "Translations").
 #   .ci/translations.py
 import pathlib
 import re
@@ -29,7 +29,7 @@ def tables(text):
 def named(text):
     """What each row of a table names: its `code`, and rows of tests/HOSTILE.md. Languages may order them differently."""
     return [sorted(re.findall(r"`[^`]+`|(?<![A-Za-z0-9])[A-Z]\d\d(?![A-Za-z0-9])", row))
-            for row in re.findall(r"^\|.*", without_code(text), re.M)]
+            for row in re.findall(r"^\|.*\|$", without_code(text), re.M)]
 
 
 def commands(text):
@@ -45,11 +45,23 @@ def commands(text):
     return lines
 
 
+def links(chinese, english):
+    """Faults: a page that does not lead to its other language, and a Chinese page that leads to an English one in vain."""
+    for page, other in ((chinese, english), (english, chinese)):
+        if f"({other.name})" not in page.read_text():
+            yield f"{page.relative_to(ROOT)}: no link to {other.name}"
+    for target in re.findall(r"\]\(([^)#:]+)\.md[)#]", without_code(chinese.read_text())):
+        there = chinese.parent / f"{target}_zh.md"
+        if there.is_file() and there.resolve() != chinese:
+            yield f"{chinese.relative_to(ROOT)}: leads to {target}.md, which is there in Chinese"
+
+
 def main():
     faults, pairs = [], 0
     for chinese in sorted([*ROOT.glob("*_zh.md"), *ROOT.glob("docs/*_zh.md")]):
         english = chinese.with_name(chinese.name.replace("_zh.md", ".md"))
         pairs += 1
+        faults += links(chinese, english)
         here, there = chinese.read_text(), english.read_text()
         for what, of in (("headings", headings), ("tables and their rows", tables), ("the names in rows of tables", named),
                          ("commands", commands)):
