@@ -35,7 +35,9 @@ def named(text):
 def commands(text):
     """Each line that a person would type, without its comment; of blocks of no language, those that begin with a program."""
     lines = []
-    for language, block in re.findall(r"^```(sh|console|)\n(.*?)^```", text, re.M | re.S):
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        if language not in ("sh", "console", ""):
+            continue
         for line in block.replace("\\\n", " ").splitlines():
             line = re.sub(r"(^|\s+)#( .*)?$", "", line).strip()
             if line and (language or PROGRAMS.match(line) and "->" not in line):
