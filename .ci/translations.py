@@ -26,10 +26,14 @@ def tables(text):
     return [len(rows.splitlines()) for rows in re.findall(r"(?:^\|.*\|\n)+", without_code(text) + "\n", re.M)]
 
 
+NAMES = re.compile(r"`[^`]+`|(?<![A-Za-z0-9_])(?:[A-Z]\d\d|[a-z0-9]+(?:_[a-z0-9]+)+|[a-z]+(?=\[\]))(?![A-Za-z0-9_])")
+
+
 def named(text):
-    """What each row of a table names: its `code`, and rows of tests/HOSTILE.md. Languages may order them differently."""
-    return [sorted(re.findall(r"`[^`]+`|(?<![A-Za-z0-9])[A-Z]\d\d(?![A-Za-z0-9])", row))
-            for row in re.findall(r"^\|.*\|$", without_code(text), re.M)]
+    """What each row of a table names: its `code`, keys as free_bytes and roles[], and rows of tests/HOSTILE.md.
+    Languages may order them differently; pages that it leads to are no names."""
+    rows = re.findall(r"^\|.*\|$", without_code(text), re.M)
+    return [sorted(NAMES.findall(re.sub(r"(?:\[[^]]*\.md\]|\])\([^)]*\)", "", row))) for row in rows]
 
 
 def commands(text):
