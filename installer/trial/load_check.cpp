@@ -28,6 +28,7 @@ constexpr std::uint64_t kMaxAnswers = std::uint64_t{256} << 20;
 constexpr std::size_t kMaxReason = 1000;
 constexpr std::string_view kCannotOpen = ": cannot open shared object file";
 constexpr std::string_view kUndefined = "undefined symbol: ";
+constexpr std::string_view kVersion = ": version `", kNotFound = "' not found";
 
 class Loading {
  public:
@@ -120,6 +121,16 @@ std::string missing_library(const std::string& reason) {
   return end == reason.npos ? "" : reason.substr(0, end);
 }
 
+// Whether a library of the machine itself, which the bundle does not bring, lacks a version that is asked for
+// ("/usr/lib/libfabric.so.1: version `FABRIC_1.8' not found"): as good as none. C's and C++'s own are no plug-in's
+// host.
+bool is_older_than_wanted(const std::string& reason, const std::set<std::string>& carried) {
+  const std::size_t end = reason.find(kVersion);
+  if (end == reason.npos || !reason.starts_with('/') || reason.find(kNotFound, end) == reason.npos) return false;
+  const std::string name = fs::path(reason.substr(0, end)).filename().string();
+  return !carried.contains(name) && !bundle::belongs_to_target(name) && !bundle::is_interpreter_library(name);
+}
+
 }  // namespace
 
 LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& generation, const fs::path& interpreter,
@@ -132,7 +143,8 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& genera
     const ElfPlace& file = files[i];
     const std::string& reason = answers[i];
     const std::string missing = missing_library(reason);
-    const bool absent = (!missing.empty() && !carried.contains(missing)) || reason.find(kUndefined) != reason.npos;
+    const bool absent = (!missing.empty() && !carried.contains(missing)) || reason.find(kUndefined) != reason.npos ||
+                        is_older_than_wanted(reason, carried);
     if (reason.empty()) {
       ++report.loaded;
     } else if (bundle::is_driver_library(missing) || waiting.contains(missing)) {

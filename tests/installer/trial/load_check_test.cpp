@@ -207,6 +207,40 @@ TEST_CASE("a plugin that nothing needs may miss its host; a library that somethi
   }
 }
 
+TEST_CASE("a plugin whose host has an older library than it wants is passed over, as one whose host has none") {
+  if (!host_has_tools()) return;
+  const LibraryShop shop;  // as nvshmem_transport_libfabric, where Debian 12 has its libfabric
+  const std::string folder = shop.dir.path().string();
+  const auto of_version = [&](const std::string& version) {
+    write_file(shop.dir / "versions", version + " { global: *; };\n");
+    return shop.make("libfabrics.so.41", "int host_init(void) { return 0; }",
+                     "-shared -Wl,-soname,libfabrics.so.41 -Wl,--version-script=" + folder + "/versions");
+  };
+  const auto transport = [&](const std::string& where) {
+    return shop.make("transport.so", "int host_init(void); int t(void) { return host_init(); }",
+                     "-shared -Wl,-soname,transport.so '-Wl,-rpath," + where + "'", {"libfabrics.so.41"});
+  };
+  of_version("HOST_2");
+  const std::string plugin = transport(folder), beside = transport("$ORIGIN");
+  const std::string user = shop.library("libuser.so", "int t(void); int user(void) { return t(); }", {"transport.so"});
+  const std::string older = of_version("HOST_1");
+  const HostSite site;
+  SUBCASE("a plugin") {
+    const Applied applied = site.apply(site.make(bundle_with({{"lib/transport.so", plugin}})));
+    const SelfCheck::Step* left = step(applied.record->self_check, "plugins that nothing here needs");
+    REQUIRE(left != nullptr);
+    CHECK(left->detail.find("version `HOST_2' not found") != std::string::npos);
+  }
+  SUBCASE("a library that another one needs") {
+    CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/transport.so", plugin}, {"lib/libuser.so", user}}))),
+                  SelfTest, "HOST_2");
+  }
+  SUBCASE("an older library of the bundle itself") {
+    CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/transport.so", beside}, {"lib/libfabrics.so.41", older}}))),
+                  SelfTest, "HOST_2");
+  }
+}
+
 TEST_CASE(
     "a library that kills the interpreter fails the self-test by name; one that is only at odds with another passes") {
   if (!host_has_tools()) return;
