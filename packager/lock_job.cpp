@@ -223,7 +223,7 @@ PythonSide python_side(const LockOptions& options, Job& job, const fs::path& fol
   const fs::path uv = find_uv(options.uv);
   const Interpreter interpreter = find_interpreter(interpreter_of(job), uv, scratch);
   progress.note(fmt::format("interpreter: {} ({})", interpreter.description(), interpreter.executable.string()));
-  refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders});
+  refuse_newer_interpreter(interpreter, job, {job.target.arch, system_folders, job.host_libraries});
   const Interpreter builder = runnable(interpreter, job, uv, scratch);
   PythonMeans means = python_means(job, uv, interpreter.version, builder, folder, cache, options.isolation, scratch);
   means.tools.index_logins = index_logins(with_inputs(locked_indexes(job.inputs), job));
@@ -301,7 +301,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   if (side) {
     const Interpreter& interpreter = side->interpreter;
     const fs::path launcher = find_own_program(options.launcher, "sealift-start", "--launcher", job.target.arch);
-    NativeResolver resolver(job.target.arch, system_folders);
+    NativeResolver resolver(job.target.arch, system_folders, job.host_libraries);
     lock.programs = lock_programs(job, launcher, resolver);
     Tree tree = gather_interpreter(interpreter, launcher);
     require_imports(lock.imports, own_modules(interpreter, tree, lock.programs), lock.wheels, cache, logins, job.file,

@@ -71,11 +71,11 @@ void carry_libraries(Tree& tree, const Interpreter& interpreter, NativeResolver&
                                      .next = "install it, or use another interpreter"});
   // PyTorch's wheels rely on these, and a minimal target has none of them.
   for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"})
-    if (!resolver.offer_library(library, target))
-      progress.warn(
-          fmt::format("{} is not carried: there is none here that needs no glibc newer than {}; the target "
-                      "must have its own",
-                      library, target.text()));
+    if (!resolver.is_of_host(library) && !resolver.offer_library(library, target))
+      progress.warn(fmt::format(
+          "{} is not carried: there is none here that needs no glibc newer than {}; name the root of a system that has "
+          "one, [target] system = \"DIR\", or say that the targets have it: [target] host_libraries = [\"{}\"]",
+          library, target.text(), library));
   std::vector<std::string> incomplete;
   for (const auto& [place, item] : tree) {
     if (item.link || item.source.empty() || !place.ends_with(".so")) continue;

@@ -12,6 +12,7 @@
 #include "bundle/core/text_parts.hpp"
 #include "packager/libraries/elf_on_disk.hpp"
 #include "packager/libraries/loader_search.hpp"
+#include "sealift/bundle/native/host_libraries.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
@@ -84,6 +85,10 @@ std::vector<std::string> NativeResolver::add_program(const fs::path& file, const
   return from_wheels;
 }
 
+bool NativeResolver::is_of_host(const std::string& library) const {
+  return bundle::is_host_library(of_host_, library);
+}
+
 bool NativeResolver::offer_library(const std::string& library, GlibcVersion newest) {
   Walk walk;
   visit_needed(library, {}, ElfFile{}, {}, walk);
@@ -123,7 +128,7 @@ void NativeResolver::visit_needed(const std::string& wanted, const fs::path& by,
   const std::string origin = by.empty() ? std::string() : fs::canonical(by).parent_path().string();
   // A name with '/' is a path, which may start with $ORIGIN; it is carried under its file name.
   const std::string library = fs::path(wanted).filename().string();
-  if (bundle::belongs_to_target(library) || walk.found.libraries.contains(library)) return;
+  if (bundle::belongs_to_target(library) || is_of_host(library) || walk.found.libraries.contains(library)) return;
   std::string rpath;  // with $ORIGIN replaced, which means the folder of this object
   for (const std::string& folder : expand_search_path(elf.rpath, origin, arch_)) rpath += folder + ":";
   rpath += inherited_rpath;
@@ -170,7 +175,9 @@ GlibcVersion check_glibc_floor(const std::vector<NativeNeed>& needs, GlibcVersio
                  .expected = "glibc " + target.text() + " or older",
                  .got = too_new.substr(too_new.find_first_not_of("\n ")),
                  .next = "raise [target].glibc if the targets allow it, take ones that were built on an older "
-                         "distribution, or carry this machine's glibc: [target] runtime = \"carried\""});
+                         "distribution (libraries: from the root of one, [target] system = \"DIR\"), say of a library "
+                         "that the targets have it, [target] host_libraries = [\"NAME\"], or carry this machine's "
+                         "glibc: [target] runtime = \"carried\""});
   return floor;
 }
 

@@ -27,9 +27,10 @@ struct NativeClosure {
 
 class NativeResolver {
  public:
-  // Searches `folders` after those that the files themselves name.
-  NativeResolver(std::string arch, std::vector<std::filesystem::path> folders)
-      : arch_(std::move(arch)), folders_(std::move(folders)) {}
+  // Searches `folders` after those that the files themselves name. `of_host` are patterns of host_libraries.hpp: what
+  // they name is neither looked for nor carried.
+  NativeResolver(std::string arch, std::vector<std::filesystem::path> folders, std::vector<std::string> of_host = {})
+      : arch_(std::move(arch)), folders_(std::move(folders)), of_host_(std::move(of_host)) {}
 
   // What /etc/ld.so.conf names, then the linker's defaults.
   static std::vector<std::filesystem::path> system_folders(const std::string& arch,
@@ -43,6 +44,8 @@ class NativeResolver {
   std::vector<std::string> add(const std::filesystem::path& file, const std::string& name);
   // The same for a program whose other libraries come from wheels: it returns those that are not on this machine.
   std::vector<std::string> add_program(const std::filesystem::path& file, const std::string& name);
+  // Whether the job says that the target has this library.
+  bool is_of_host(const std::string& library) const;
   // Adds a library that nothing has asked for, such as libstdc++.so.6, if this machine has it and it needs no newer
   // glibc than `newest`.
   bool offer_library(const std::string& library, bundle::GlibcVersion newest);
@@ -60,6 +63,7 @@ class NativeResolver {
 
   std::string arch_;
   std::vector<std::filesystem::path> folders_;
+  std::vector<std::string> of_host_;
   NativeClosure closure_;
 };
 

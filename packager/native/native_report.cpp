@@ -33,9 +33,11 @@ std::string remedy_from_host(const std::string& library, const bundle::Target& t
     if (!elf || elf->arch != target.arch) continue;
     if (const auto floor = elf->glibc_floor(); floor && target.glibc < *floor)
       return fmt::format(
-          "{} of this machine needs glibc {}; pack on an older distribution, or require a wheel that "
-          "brings the library",
-          file.string(), floor->text());
+          "{} of this machine needs glibc {}; take it from an older system, whose root a folder here is, or say that "
+          "the "
+          "target has it, or require a wheel that brings it:\n         [target]\n         system = \"DIR\"            "
+          "# or\n         host_libraries = [{}]",
+          file.string(), floor->text(), toml_quoted(library));
     return fmt::format(
         "carry this machine's: add to the job file, and lock again:\n         [[program]]\n         source = {}\n      "
         " "

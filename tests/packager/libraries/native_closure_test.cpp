@@ -93,6 +93,27 @@ TEST_CASE("something whose library is not there adds nothing and says what is mi
   }
 }
 
+TEST_CASE("a library that the targets have is neither looked for nor carried, nor asked for its glibc") {
+  const TempDir dir;
+  compile_library(dir.path(), "libgone.so", {});
+  const fs::path user = compile_library(dir.path(), "libuser.so", {"-L" + dir.path().string(), "-lgone", "-lz"});
+  fs::remove(dir / "libgone.so");
+  NativeResolver resolver(kArch, NativeResolver::system_folders(kArch), {"libgone*.so", "libz.so.1"});
+  CHECK(resolver.add(user, "libuser.so").empty());
+  CHECK(resolver.closure().libraries.empty());
+  CHECK(resolver.closure().needs.size() == 1);
+  CHECK(resolver.is_of_host("libz.so.1"));
+  CHECK_FALSE(resolver.is_of_host("libz.so.2"));
+}
+
+TEST_CASE("a file that needs too new a glibc is refused with the keys that mend it") {
+  const std::vector<NativeNeed> needs = {{.who = "/lib/libcrypt.so.1", .glibc = {2, 36}}};
+  CHECK_REFUSED(check_glibc_floor(needs, {2, 31}), Platform, "/lib/libcrypt.so.1 needs 2.36");
+  CHECK_REFUSED(check_glibc_floor(needs, {2, 31}), Platform, "[target] host_libraries = [\"NAME\"]");
+  CHECK_REFUSED(check_glibc_floor(needs, {2, 31}), Platform, "[target] system = \"DIR\"");
+  CHECK(check_glibc_floor(needs, {2, 36}) == bundle::GlibcVersion{2, 36});
+}
+
 TEST_CASE("what lies in a site-packages folder is a wheel's and is not carried twice") {
   const TempDir dir;
   fs::create_directories(dir / "site-packages/torch/lib");

@@ -503,6 +503,8 @@ TEST_CASE("everything that is refused is said in one error, each with its remedy
     bundle.target.glibc = {2, 2};
     const bundle::Error old = test::refusal([&] { require_native(report, bundle.target, {host.path()}); });
     CHECK(test::mentions(old, "libhere.so.1 of this machine needs glibc"));
+    CHECK(test::mentions(old, "system = \"DIR\""));
+    CHECK(test::mentions(old, "host_libraries = [\"libhere.so.1\"]"));
   }
 }
 
