@@ -86,11 +86,20 @@ expect 2 "device is 'gpu'; use auto, cpu or cuda" "$train" run --device gpu
 expect 2 "" "$train" frobnicate
 
 echo "a GPU is taken where a driver shows one that LibTorch can use; what is missing is said"
-with_driver() { LD_LIBRARY_PATH=$fake_driver FAKE_DEVICES=$1 "$train" run --steps 2 --out device $2; }
+# with_driver DEVICES OPTIONS [CUDA]: with a driver for that CUDA, as a number
+with_driver() {
+  LD_LIBRARY_PATH=$fake_driver FAKE_DEVICES=$1 FAKE_CUDA=${3:-13020} "$train" run --steps 2 --out device $2
+}
 expect 0 "device cpu: the NVIDIA driver shows no device" with_driver 0 "--device auto"
 expect 1 "device is cuda, but the NVIDIA driver shows no device" with_driver 0 "--device cuda"
 expect 0 "device cpu: Fake 0 is here, but " with_driver 2 "--device auto"
 expect 1 "device is cuda, but " with_driver 2 "--device cuda"
+expect 0 "device cpu: Fake 0 is here, but " with_driver 2 "--device auto" 9010
+grep -q '"attention": \[' device/result.json || fail "result.json does not say which attention ran"
+expect 1 "device is cuda, but " with_driver 2 "--device cuda" 9010
+if [ -e "$(dirname "$train")/../lib/libsealift_train_cuda.so" ]; then
+  grep -q 'runs CUDA 9.1 and LibTorch is for .*: install driver .* or newer' err.txt || fail "the driver is not named"
+fi
 expect 1 "this host has 3 ranks but 2 CUDA devices, and LOCAL_RANK is 2" with_driver 2 "--device auto --parallel-method ddp --ranks 3 --global-batch 33"
 expect 0 "device cpu: as device = cpu says" with_driver 2 "--device cpu"
 grep -q '"type": "cpu"' device/result.json || fail "result.json does not say the device"

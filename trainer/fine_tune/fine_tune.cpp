@@ -17,6 +17,7 @@
 #include "trainer/fine_tune/training_data.hpp"
 #include "trainer/fine_tune/untrained_rows.hpp"
 #include "trainer/loop/saving.hpp"
+#include "trainer/models/attention_check.hpp"
 #include "trainer/models/beyond_config.hpp"
 #include "trainer/models/moe.hpp"
 #include "trainer/ranks/locked_folder.hpp"
@@ -226,6 +227,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   auto parallel = train::parallelize(*model, *world, policy, values.source());
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, micro_batches);
+  check_attention(place);
   monitor.started("parallelize");
 
   auto goal = make_goal(options, config);

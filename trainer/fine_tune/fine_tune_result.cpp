@@ -5,6 +5,7 @@
 #include "trainer/fine_tune/best_model.hpp"
 #include "trainer/fine_tune/conditions.hpp"
 #include "trainer/fine_tune/trained_end.hpp"
+#include "trainer/models/attention_choice.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/ranks/patient_save.hpp"
 #include "trainer/tuning/peft_format.hpp"
@@ -120,6 +121,7 @@ nlohmann::ordered_json report(const FineTuning& tuning, const ModelSize& size, c
       {"saved", saved},
       {"torch_version", TORCH_VERSION},
       {"device", place.device.description},
+      {"attention", attention_that_ran()},
       {"threads", at::get_num_threads()},
       {"vector_units", vector_units()},
       {"seconds", seconds},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/attention.hpp"
 
+#include "trainer/models/attention_choice.hpp"
+
 #include <limits>
 
 namespace sealift::trainer {
@@ -10,6 +12,7 @@ namespace {
 /// queries [batch, time, heads, head_dim], keys and values with kv_heads -> like queries
 at::Tensor attend_by_length(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                             const Visibility& visibility, std::int64_t window, std::optional<double> scale) {
+  note_attention(AttentionWay::ByLengths);
   const auto starts = visibility.starts(queries.size(0), queries.device());
   const auto before = window > 0 ? std::optional(window - 1) : std::nullopt;
   const auto mixed = std::get<0>(at::_flash_attention_forward(
@@ -19,11 +22,10 @@ at::Tensor attend_by_length(const at::Tensor& queries, const at::Tensor& keys, c
   return mixed.view_as(queries);
 }
 
+/// By one kernel for all rows, as ATen chooses. queries [batch, time, heads, head_dim] -> like queries
 at::Tensor attend_by_mask(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                           const std::optional<at::Tensor>& mask, bool is_causal, std::optional<double> scale) {
-  return at::scaled_dot_product_attention(queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), mask,
-                                          /*dropout_p=*/0.0, is_causal, scale,
-                                          /*enable_gqa=*/queries.size(2) != keys.size(2))
+  return attend_rows(queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), mask, is_causal, scale)
       .transpose(1, 2);
 }
 
@@ -107,8 +109,9 @@ at::Tensor AttentionImpl::attend(const at::Tensor& queries, const at::Tensor& ke
                                  const Surroundings& around) const {
   const auto& visibility = *around.visibility;
   if (visibility.is_causal(window_)) return attend_by_mask(queries, keys, values, {}, /*is_causal=*/true, scale_);
-  const bool is_half = queries.scalar_type() == at::kHalf || queries.scalar_type() == at::kBFloat16;
-  if (queries.is_cuda() && is_half) return attend_by_length(queries, keys, values, visibility, window_, scale_);
+  if (attends_by_length(queries, keys, values)) {
+    return attend_by_length(queries, keys, values, visibility, window_, scale_);
+  }
   return attend_by_mask(queries, keys, values, visibility.mask(window_, queries.options()), /*is_causal=*/false,
                         scale_);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouped-query attention of a decoder layer, and what tells it which tokens see each other.
 // The decoder makes one `Surroundings` in a forward; all layers share it, with its masks.
-// A plain row needs no mask. Packed rows and windows run as sequences of different lengths on CUDA in half precision,
-// by flash attention, and with a mask elsewhere.
+// A plain row needs no mask. Packed rows and windows run as sequences of different lengths where attention_choice.hpp
+// says that the device can, by flash attention, and with a mask elsewhere.
 // Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 

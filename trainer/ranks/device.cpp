@@ -5,11 +5,13 @@
 // ranks.
 #include "trainer/ranks/device.hpp"
 
-#include <ATen/DeviceAccelerator.h>
-#include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <iostream>
+#include "trainer/ranks/cuda_faults.hpp"
+#include "trainer/ranks/cuda_half.hpp"
 
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/Version.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -27,6 +29,24 @@ nlohmann::ordered_json describe_gpu(const DeviceChoice& choice, const CudaDriver
           {"uuid", choice.gpu->uuid},
           {"driver", driver.version},
           {"driver_cuda", driver.cuda}};
+}
+
+nlohmann::ordered_json describe_cudnn(const Cudnn& cudnn) {
+  if (cudnn.loaded == 0) return nullptr;
+  return {
+      {"version", cudnn_version(cudnn.loaded)}, {"built_with", cudnn_version(cudnn.built)}, {"library", cudnn.library}};
+}
+
+/// Loads CUDA and tries the card; why it cannot be used, or an empty text.
+std::string start_cuda(const DeviceChoice& choice, const CudaDriver& driver) {
+  if (auto missing = load_cuda(); !missing.empty()) return missing;
+  const auto& hooks = at::detail::getCUDAHooks();
+  if (hooks.hasCUDART()) {
+    if (auto fault = driver_fault(driver, hooks.versionCUDART()); !fault.empty()) return fault;
+  }
+  if (!at::hasCUDA()) return "LibTorch does not accept the device that the driver shows: install a LibTorch with CUDA";
+  c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(choice.device);
+  return card_fault(*choice.gpu, first_kernel_fault(choice.device));
 }
 
 RankDevice on_cpu(const std::string& reason) {
@@ -77,13 +97,13 @@ DeviceChoice choose_device(const std::string& wanted, const CudaDriver& driver, 
 std::string load_cuda(const std::string& library) {
   // By now and for all: kernels and hooks register themselves with LibTorch, and other libraries may need them.
   void* opened = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!opened) return "CUDA's half cannot be loaded (" + std::string(dlerror()) + ")";
-  using GiveNccl = void(train::EngineFactory*);
-  auto* give_nccl = reinterpret_cast<GiveNccl*>(dlsym(opened, "sealift_cuda_half"));
-  if (!give_nccl) return library + " is not this program's CUDA half; install both from one build";
-  train::EngineFactory nccl;
-  give_nccl(&nccl);
-  train::register_engine(at::kCUDA, "nccl", std::move(nccl));
+  if (!opened) return load_fault(dlerror());
+  auto* give = reinterpret_cast<GiveCudaHalf*>(dlsym(opened, kGiveCudaHalf));
+  if (!give) return library + " is not this program's CUDA half; install both from one build";
+  CudaHalf half;
+  give(&half);
+  train::register_engine(at::kCUDA, "nccl", std::move(half.nccl));
+  register_attention_by_length(at::kCUDA, half.attends_by_length);
   return {};
 }
 
@@ -92,19 +112,23 @@ RankDevice set_up_device(const std::string& wanted, const train::Launch& launch)
   const auto choice = choose_device(wanted, driver, launch);
   if (choice.device.is_cpu()) return on_cpu(choice.reason);
 
-  auto missing = load_cuda();
-  if (missing.empty() && !at::hasCUDA()) missing = "LibTorch does not accept the device that the driver shows";
+  const auto missing = start_cuda(choice, driver);
   if (!missing.empty()) {
-    TORCH_CHECK(wanted == "auto", "device is cuda, but ", missing,
-                "; install a LibTorch with CUDA beside the program, or use --device cpu");
+    TORCH_CHECK(wanted == "auto", "device is cuda, but ", missing, "; or use --device cpu");
     return on_cpu(choice.gpu->name + " is here, but " + missing);
   }
-  c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(choice.device);
-  return {.device = choice.device,
-          .line = "device " + choice.device.str() + ": " + choice.gpu->name + ", capability " + choice.gpu->capability +
-                  ", driver " + (driver.version.empty() ? "for CUDA " + driver.cuda : driver.version),
-          .uuid = choice.gpu->uuid,
-          .description = describe_gpu(choice, driver)};
+  RankDevice device{.device = choice.device,
+                    .line = "device " + choice.device.str() + ": " + choice.gpu->name + ", capability " +
+                            choice.gpu->capability + ", driver " +
+                            (driver.version.empty() ? "for CUDA " + driver.cuda : driver.version),
+                    .uuid = choice.gpu->uuid,
+                    .description = describe_gpu(choice, driver)};
+  const auto cudnn = find_cudnn();
+  device.description["cudnn"] = describe_cudnn(cudnn);
+  for (const auto& note : {card_note(*choice.gpu), cudnn_note(cudnn)}) {
+    if (!note.empty()) device.line += "\n" + note;
+  }
+  return device;
 }
 
 void compute_reproducibly(RankDevice& device) {

@@ -29,20 +29,21 @@ DeviceChoice choose_device(const std::string& wanted, const CudaDriver& driver, 
 /// What `load_cuda` looks for.
 inline constexpr const char* kCudaHalf = "libsealift_train_cuda.so";
 
-/// Loads LibTorch's CUDA half and makes NCCL known to the core; returns what is missing, or an empty text. `library`:
-/// the plug-in, as dlopen takes it.
+/// Loads LibTorch's CUDA half and makes known its NCCL, to the core, and its attention by lengths (by_length.hpp);
+/// returns what is missing, or an empty text. `library`: the plug-in, as dlopen takes it.
 std::string load_cuda(const std::string& library = kCudaHalf);
 
 /// The device of one rank, ready to be used.
 struct RankDevice {
   at::Device device = at::kCPU;
-  std::string line;                    ///< for people: what it is, or why it is the CPU
+  std::string line;                    ///< for people: what it is, or why it is the CPU; then a line for each note
   std::string uuid;                    ///< of a GPU; empty for the CPU
   nlohmann::ordered_json description;  ///< for result.json
 };
 
-/// Chooses, loads CUDA if the choice needs it, and makes the device the current one. auto falls back to the CPU when
-/// CUDA cannot be loaded, and the line says so.
+/// Chooses, loads CUDA if the choice needs it, makes the device the current one and computes something small on it.
+/// auto falls back to the CPU when CUDA cannot be loaded, the driver is too old for it or the card computes nothing,
+/// and the line says so.
 RankDevice set_up_device(const std::string& wanted, const train::Launch& launch);
 
 /// Makes results comparable with those of other devices and of another run on the same one: on CUDA, fp32 products

@@ -5,6 +5,8 @@
 // The tied embedding belongs to the root, so both of its uses lie in one unit.
 #pragma once
 
+#include "trainer/models/attention_choice.hpp"
+
 #include <sealift/train.hpp>
 
 namespace sealift::trainer {
@@ -34,7 +36,7 @@ class BlockImpl : public torch::nn::Module {
     const auto batch = input.size(0), time = input.size(1), width = input.size(2);
     // [3][batch, heads, time, width / heads]
     const auto qkv = qkv_(norm1_(input)).view({batch, time, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4});
-    const auto mixed = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {}, 0.0, /*is_causal=*/true);
+    const auto mixed = attend_rows(qkv[0], qkv[1], qkv[2], {}, /*is_causal=*/true, {});
     const auto middle = input + out_(mixed.transpose(1, 2).reshape({batch, time, width}));
     return middle + down_(torch::gelu(up_(norm2_(middle))));
   }

@@ -6,6 +6,8 @@
 
 #include "trainer/loop/loop.hpp"
 #include "trainer/loop/saving.hpp"
+#include "trainer/models/attention_check.hpp"
+#include "trainer/models/attention_choice.hpp"
 #include "trainer/ranks/job_policy.hpp"
 #include "trainer/ranks/locked_folder.hpp"
 #include "trainer/ranks/place.hpp"
@@ -186,6 +188,7 @@ nlohmann::ordered_json report(const Training& training, const StepTraffic& traff
       {"sent_per_step", per_step},
       {"torch_version", TORCH_VERSION},
       {"device", place.device.description},
+      {"attention", attention_that_ran()},
       {"threads", at::get_num_threads()},
       {"seconds", seconds},
       {"configuration", comparable(options)},
@@ -218,6 +221,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   auto parallel = train::parallelize(*model, *world, place.policy);
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, options.micro_batches);
+  check_attention(place);
   auto groups = groups_of(parallel);
   auto training = make_training(place, *world, std::move(parallel), std::move(groups),
                                 {.optimizer = adamw_of(options),

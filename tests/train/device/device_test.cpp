@@ -4,6 +4,9 @@
 // program of its own, since what is loaded stays loaded.
 #include "trainer/ranks/device.hpp"
 
+#include "trainer/ranks/by_length.hpp"
+#include "trainer/ranks/cuda_faults.hpp"
+
 #include "tests/support/left_out.hpp"
 #include "tests/support/ranks.hpp"
 
@@ -31,6 +34,15 @@ CudaDriver fake_driver(int devices) {
 
 train::Launch local(std::int64_t rank, std::int64_t ranks) {
   return {.rank = rank, .world_size = ranks, .local_rank = rank, .local_world_size = ranks};
+}
+
+/// Of the same sizes, without memory, on a CUDA device that nobody has.
+at::Tensor on_cuda(const at::Tensor& like) {
+  const c10::Storage nothing(c10::Storage::use_byte_size_t(), 0, at::DataPtr(nullptr, {at::kCUDA, 0}), nullptr, false);
+  auto made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(nothing),
+                                                       c10::DispatchKeySet(c10::DispatchKey::CUDA), like.dtype());
+  made.unsafeGetTensorImpl()->set_sizes_contiguous(like.sizes());
+  return made;
 }
 
 }  // namespace
@@ -117,6 +129,13 @@ TEST_CASE("a CUDA half gives the program's registry its NCCL; what is none of it
                     doctest::Contains("the fake half was asked for shard0 and has its own registry: 1"));
   train::register_engine(at::kCUDA, "nccl", {});
   CHECK_FALSE(train::registered_engine(at::kCUDA));
+  // The half's answer of attention by lengths is asked for its own kind of device.
+  const auto three = torch::empty({1, 3, 2, 8}), four = torch::empty({1, 4, 2, 8});
+  CHECK_FALSE(attends_by_length(three, three, three));
+  CHECK(attends_by_length(on_cuda(three), three, three));
+  CHECK_FALSE(attends_by_length(on_cuda(four), four, four));
+  register_attention_by_length(at::kCUDA, nullptr);
+  CHECK_FALSE(attends_by_length(on_cuda(three), three, three));
 }
 
 TEST_CASE("the real CUDA half brings kernels, hooks and NCCL into a program that was linked without them") {
@@ -127,6 +146,10 @@ TEST_CASE("the real CUDA half brings kernels, hooks and NCCL into a program that
   REQUIRE(load_cuda(half) == "");
   CHECK(add().hasKernelForDispatchKey(c10::DispatchKey::CUDA));
   CHECK(at::detail::getCUDAHooks().hasCUDART());
+  const auto cudnn = find_cudnn();
+  CHECK(cudnn.loaded >= cudnn.built);
+  CHECK(cudnn.loaded >= 90000);
+  CHECK(cudnn.library.find("libcudnn.so") != std::string::npos);
   CHECK(train::registered_engine(at::kCUDA));
   // The CPU goes on as before.
   auto weight = torch::ones({3}, torch::requires_grad());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 that shows as many devices as FAKE_DEVICES says and can do nothing else.
+// A libcuda.so.1 that shows as many devices as FAKE_DEVICES says, for the CUDA of FAKE_CUDA (13020: 13.2), and can do
+// nothing else.
 // For device_test and trainer_test.sh: choosing a device is tested where there is no GPU.
 // Its devices are unlike any real one's, so that nothing takes them for real.
 #include <cstddef>
@@ -22,7 +23,8 @@ int cuInit(unsigned) {
   return devices() == 0 ? 100 : devices() < 0 ? 804 : 0;
 }
 int cuDriverGetVersion(int* version) {
-  *version = 13020;
+  const char* text = std::getenv("FAKE_CUDA");
+  *version = text ? std::atoi(text) : 13020;
   return 0;
 }
 int cuDeviceGetCount(int* count) {

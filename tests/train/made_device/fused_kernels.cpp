@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/made_device/fused_kernels.hpp"
 
-#include "tests/train/made_device/kernels.hpp"
-#include "tests/train/made_device/streams.hpp"
+#include "tests/train/made_device/queue_one.hpp"
 
 #include <ATen/SDPBackend.h>
 #include <ATen/native/transformers/attention.h>
 #include <torch/library.h>
 #include <torch/torch.h>
 
+#include <atomic>
 #include <cmath>
 
 namespace sealift::test::made {
 namespace {
 
-/// Queues `kernel` on the current stream of `like`'s device as one operation.
-template <class Kernel>
-void queue_one(const char* name, const at::Tensor& like, std::initializer_list<at::Tensor> all, Kernel kernel) {
-  std::int64_t bytes = 0;
-  for (const auto& each : all) bytes += each.defined() ? static_cast<std::int64_t>(each.nbytes()) : 0;
-  count(name, bytes);
-  const c10::DeviceGuard on(like.device());
-  current_queue(like.device().index()).push([kernel = std::move(kernel)] {
-    const at::AutoDispatchBelowAutograd no_autograd;
-    kernel();
-  });
-}
-
-at::Tensor task_of(const std::optional<at::Tensor>& tensor) {
-  return tensor && tensor->defined() ? for_task(*tensor) : at::Tensor();
-}
+std::atomic<bool> attention_is_broken{false};
 
 // ---- RMSNorm; sums and statistics in fp32
 
@@ -75,7 +60,8 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient,
 std::int64_t choose_attention(const at::Tensor& query, const at::Tensor&, const at::Tensor&,
                               const std::optional<at::Tensor>& mask, double dropout, bool, std::optional<double>,
                               bool) {
-  const bool fused = !(mask && mask->defined()) && dropout == 0 && query.dim() == 4;
+  const bool fused = !(mask && mask->defined()) && dropout == 0 && query.dim() == 4 &&
+                     at::globalContext().userEnabledOverrideableSDP();
   return static_cast<std::int64_t>(fused ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 
@@ -103,7 +89,7 @@ Attention attend(const at::Tensor& query, const at::Tensor& key, const at::Tenso
              causal, scale] {
               const auto [mixed, logs] = at::_scaled_dot_product_flash_attention_for_cpu(
                   q, for_each_head(k, q), for_each_head(v, q), 0.0, causal, {}, scale);
-              out.copy_(mixed);
+              out.copy_(attention_is_broken ? mixed * 2 : mixed);
               lse.copy_(logs.sizes() == lse.sizes() ? logs : logs.transpose(1, 2));
             });
   const auto none = at::empty({0}, query.options().dtype(at::kLong));
@@ -157,6 +143,10 @@ void multiply(at::TensorList tensors, const at::Tensor& factor) {
 
 }  // namespace
 
+void break_attention(bool broken) {
+  attention_is_broken = broken;
+}
+
 void register_fused_kernels() {
   static torch::Library fused(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   fused.impl("_fused_rms_norm", &rms_norm);
@@ -165,6 +155,8 @@ void register_fused_kernels() {
   fused.impl("_scaled_dot_product_fused_attention_overrideable_backward", &attend_backward);
   fused.impl("_foreach_norm.Scalar", &norms_of);
   fused.impl("_foreach_mul_.Tensor", &multiply);
+  fused.impl("_fused_sdp_choice",
+             &choose_attention);  // for programs that ask; at::scaled_dot_product_attention the stub
   at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choose_attention);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the made devices do in one operation, as cards do: RMSNorm, attention without a mask, lists of tensors.
-// Above `kernels`; `install` (guard.cpp) registers them.
+// What the made devices do in one operation, as cards do: RMSNorm, attention without a mask, lists of tensors;
+// attention by lengths (by_length_kernels.cpp). Above `kernels`; `install` (guard.cpp) registers them.
 #pragma once
 
 namespace sealift::test::made {
@@ -8,5 +8,9 @@ namespace sealift::test::made {
 /// Registers the fused kernels. Without them LibTorch makes many operations of one, and counts would be those of no
 /// card.
 void register_fused_kernels();
+void register_by_length_kernels();
+
+/// From now on the attention of dense rows is wrong, or is right again.
+void break_attention(bool broken);
 
 }  // namespace sealift::test::made

@@ -137,6 +137,7 @@ void install() {
     at::RegisterPrivateUse1HooksInterface(new Hooks);
     register_kernels();
     register_fused_kernels();
+    register_by_length_kernels();
     return true;
   }();
   static_cast<void>(done);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a device's attention computes what the CPU's does, asked before a job trusts it.
+// A cuDNN of which a part is missing, or a kernel that is wrong on a new card, shows here and not in the first step.
+#pragma once
+
+#include "trainer/ranks/place.hpp"
+
+#include <c10/core/Device.h>
+
+#include <string>
+#include <vector>
+
+namespace sealift::trainer {
+
+/// Computes a small attention and its gradients on `device` and switches off, for the process, each way that fails or
+/// gives other numbers than the CPU: ATen then takes the next. A line for each; none on the CPU. Throws where the last
+/// way is wrong, too. Before the first forward.
+std::vector<std::string> check_attention(c10::Device device);
+
+/// The same for the device of a rank, which prints the lines.
+void check_attention(const Place& place);
+
+}  // namespace sealift::trainer
