@@ -244,8 +244,15 @@ Check below_level(const CheckKind& kind) {
   return check;
 }
 
-/// `kinds` from number `first` on, as what was not run yet.
-std::vector<Check> still_left(const std::vector<CheckKind>& kinds, std::size_t first, const Site& site) {
+}  // namespace
+
+Exchange alone() {
+  return {.gather = [](const std::string& mine) { return std::vector<std::string>{mine}; },
+          .broadcast = [](const std::string& text) { return text; },
+          .free_port = [] { return std::int64_t{0}; }};
+}
+
+std::vector<Check> checks_left(const std::vector<CheckKind>& kinds, std::size_t first, const Site& site) {
   std::vector<Check> left;
   for (std::size_t i = first; i < kinds.size(); ++i) {
     const auto& kind = kinds[i];
@@ -254,14 +261,6 @@ std::vector<Check> still_left(const std::vector<CheckKind>& kinds, std::size_t f
                                                 : blank(kind));
   }
   return left;
-}
-
-}  // namespace
-
-Exchange alone() {
-  return {.gather = [](const std::string& mine) { return std::vector<std::string>{mine}; },
-          .broadcast = [](const std::string& text) { return text; },
-          .free_port = [] { return std::int64_t{0}; }};
 }
 
 Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange& exchange, const std::string& identity,
@@ -286,7 +285,7 @@ Conducted conduct(const std::vector<CheckKind>& kinds, Site site, const Exchange
     }
     auto done = first && !kind.of_whole_run ? records->find(kind.name) : std::nullopt;
     if (first && progress && !done) {
-      progress(checks, still_left(kinds, static_cast<std::size_t>(&kind - kinds.data()), site));
+      progress(checks, checks_left(kinds, static_cast<std::size_t>(&kind - kinds.data()), site));
     }
     // "done", or the ports that child jobs of this check may use.
     const auto word = exchange.broadcast(first ? done ? "done" : free_ports(exchange) : "");

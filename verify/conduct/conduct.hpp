@@ -28,6 +28,9 @@ struct Conducted {
 /// What rank 0 is told before each check: those that are done, and the others, of which the first runs next.
 using Progress = std::function<void(const std::vector<Check>& done, const std::vector<Check>& left)>;
 
+/// `kinds` from number `first` on, as checks that were not run yet; those that `site` leaves out say so.
+std::vector<Check> checks_left(const std::vector<CheckKind>& kinds, std::size_t first, const Site& site);
+
 /// Runs those of `kinds` that `site.level` and `site.only` ask for; each other one is NOT RUN and says so. Rank 0
 /// records each in OUT/checks/NAME.json, beside `identity`; a check that passed or failed under the same identity is
 /// taken from there. `say` gets one line a check on rank 0, `progress` is called there before each.

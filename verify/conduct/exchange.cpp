@@ -7,12 +7,12 @@
 #include "verify/conduct/utc_now.hpp"
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <condition_variable>
+#include <atomic>
 #include <map>
-#include <mutex>
 #include <thread>
 
 namespace sealift::verify {
@@ -24,48 +24,104 @@ std::string key_of_life(std::int64_t rank) {
   return "sealift_verify/alive/" + std::to_string(rank);
 }
 
-/// Says every second that this rank is there, over a connection of its own.
+std::string key_of_farewell(std::int64_t rank) {
+  return "sealift_verify/told/" + std::to_string(rank);
+}
+
+volatile sig_atomic_t told = 0;
+
+void note_told(int) {
+  told = 1;
+}
+
+/// Says every second that this rank is there, over a connection of its own; and that it ends, if SIGTERM tells it to.
+/// So rank 0, told too, knows a rank that had ended before from those that end with it.
 class Heartbeat {
  public:
-  explicit Heartbeat(const train::World& world) : store_(world.store->clone()), key_(key_of_life(world.rank)) {
+  Heartbeat(const train::World& world, Lost lost)
+      : store_(world.store->clone()), rank_(world.rank), size_(world.size), lost_(std::move(lost)) {
+    struct sigaction action {};
+    action.sa_handler = note_told;
+    sigaction(SIGTERM, &action, &before_);
     thread_ = std::thread([this] { run(); });
   }
   ~Heartbeat() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
+    stop_ = true;
     thread_.join();
+    sigaction(SIGTERM, &before_, nullptr);
+    if (told != 0) raise(SIGTERM);
   }
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
  private:
+  static constexpr auto kLook = std::chrono::milliseconds(100);
+  static constexpr int kLooksPerBeat = 10;
+  static constexpr auto kLastWords = std::chrono::seconds(4);  // several beats: a busy rank may come late
+
   void run() {
-    std::unique_lock lock(mutex_);
-    for (std::int64_t beat = 1; !stop_; ++beat) {
+    for (std::int64_t look = 0; !stop_; ++look) {
+      if (told != 0) end();
       try {
-        store_->set(key_, std::to_string(beat));
+        if (look % kLooksPerBeat == 0) store_->set(key_of_life(rank_), std::to_string(look));
       } catch (const std::exception&) {
-        return;  // the store is gone: whoever waits for it says so
+        // The store is gone: whoever waits for it says so.
       }
-      changed_.wait_for(lock, std::chrono::seconds(1), [&] { return stop_; });
+      std::this_thread::sleep_for(kLook);
     }
   }
 
+  [[noreturn]] void end() {
+    try {
+      if (rank_ != 0) store_->set(key_of_farewell(rank_), "1");
+      if (rank_ == 0) tell(without_farewell());
+    } catch (const std::exception&) {
+      // Then the report says no more than that the run was told to end.
+    }
+    signal(SIGTERM, SIG_DFL);
+    raise(SIGTERM);
+    _exit(128 + SIGTERM);  // of a container's first process, which no such signal ends
+  }
+
+  void tell(const std::vector<std::int64_t>& lost) {
+    if (lost_ && !lost.empty()) lost_(lost);
+  }
+
+  std::string beat_of(std::int64_t rank) {
+    const auto key = key_of_life(rank);
+    return store_->check({key}) ? store_->get_to_str(key) : std::string();
+  }
+
+  /// Ranks that neither say that they were told nor go on.
+  std::vector<std::int64_t> without_farewell() {
+    std::vector<std::int64_t> lost;
+    std::map<std::int64_t, std::string> beats;
+    for (std::int64_t rank = 1; rank < size_; ++rank) {
+      lost.push_back(rank);
+      beats[rank] = beat_of(rank);
+    }
+    const auto end = Clock::now() + kLastWords;
+    while (!lost.empty() && Clock::now() < end) {
+      std::erase_if(lost, [&](std::int64_t rank) {
+        return store_->check({key_of_farewell(rank)}) || beat_of(rank) != beats[rank];
+      });
+      std::this_thread::sleep_for(kLook);
+    }
+    return lost;
+  }
+
   train::Store store_;
-  std::string key_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;
+  std::int64_t rank_, size_;
+  Lost lost_;
+  struct sigaction before_ {};
+  std::atomic<bool> stop_ = false;
   std::thread thread_;
 };
 
 class StoreExchange {
  public:
-  StoreExchange(const train::World& world, std::chrono::seconds patience)
-      : world_(world), patience_(patience), heartbeat_(world) {}
+  StoreExchange(const train::World& world, std::chrono::seconds patience, Lost lost)
+      : world_(world), patience_(patience), heartbeat_(world, std::move(lost)) {}
 
   std::vector<std::string> gather(const std::string& mine) {
     const auto round = "sealift_verify/gather/" + std::to_string(gathers_++) + "/";
@@ -149,8 +205,8 @@ std::int64_t free_port() {
 
 }  // namespace
 
-Exchange over_store(const train::World& world, std::chrono::seconds patience) {
-  const auto state = std::make_shared<StoreExchange>(world, patience);
+Exchange over_store(const train::World& world, std::chrono::seconds patience, Lost lost) {
+  const auto state = std::make_shared<StoreExchange>(world, patience, std::move(lost));
   return {.gather = [state](const std::string& mine) { return state->gather(mine); },
           .broadcast = [state](const std::string& text) { return state->broadcast(text); },
           .free_port = free_port};

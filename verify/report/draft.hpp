@@ -19,8 +19,8 @@ struct Draft {
 
 /// Who or what ended the run.
 struct Ending {
-  std::optional<std::int64_t> rank;  ///< of whom; nothing: of nobody, as with a signal to all
-  Phrase how;                        ///< "was ended by signal 9 (Killed)"
+  std::vector<std::int64_t> ranks;  ///< of whom; none: of nobody, as with a signal to all
+  Phrase how;                       ///< "was ended by signal 9 (SIGKILL)"
 };
 
 /// OUT/checks/under_way.json, and room beside it that is given up when the report could not be written else. Throws
@@ -41,6 +41,12 @@ std::optional<Ending> find_word(std::int64_t of_rank, const std::filesystem::pat
 
 /// "rank 3 on gpu07 (cuda:3)", as far as `verdict` knows it.
 Phrase name_of_rank(const Verdict& verdict, std::int64_t rank);
+
+/// What the rank left that was the first to leave something.
+std::optional<Ending> find_first_word(const std::filesystem::path& folder);
+
+/// `ending`; where its ranks are other than those that say so, with what the first of them left.
+Ending with_word(Ending ending, const std::filesystem::path& folder);
 
 /// The check that ran is FAIL by `ending`, those after it are NOT RUN.
 Verdict finished_by(Draft draft, const Ending& ending, const std::string& now);

@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
+#include <map>
+#include <regex>
+#include <sstream>
 
 namespace sealift::verify {
 namespace {
@@ -40,15 +42,44 @@ void end_it(int) {
   if (kept > 0) kill(kept, SIGKILL);
 }
 
-std::string name_of_signal(int signal) {
-  return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+/// "signal 9 (SIGKILL)"; the name only of those by which programs end.
+Phrase name_of_signal(int signal) {
+  static const std::map<int, std::string> kNames{
+      {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGHUP, "SIGHUP"},   {SIGILL, "SIGILL"},
+      {SIGINT, "SIGINT"},   {SIGKILL, "SIGKILL"}, {SIGSEGV, "SIGSEGV"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"}};
+  const auto number = std::to_string(signal);
+  const auto name = kNames.find(signal);
+  if (name == kNames.end()) return {"signal " + number, "信号 " + number};
+  return {"signal " + number + " (" + name->second + ")", "信号 " + number + "（" + name->second + "）"};
+}
+
+/// "rank 1 of 2 did not come within 300 s; ...", "ranks 1, 2 and 3 more of 8 did not come to make_groups within 300000
+/// ms; ...", as the engine says it: an ending of those ranks.
+std::optional<Ending> who_did_not_come(const std::string& text) {
+  static const std::regex kForm(
+      R"(ranks? ([0-9, ]+?)( and .+)? of \d+ did not come (?:to \w+ )?within (\d+) (s|ms)\b.*)");
+  std::smatch found;
+  if (!std::regex_match(text, found, kForm)) return std::nullopt;
+  Ending ending;
+  std::istringstream numbers(found[1]);
+  for (std::string number; std::getline(numbers, number, ',');) ending.ranks.push_back(std::stoll(number));
+  const auto seconds = std::to_string(std::stoll(found[3]) / (found[4] == "ms" ? 1000 : 1));
+  const auto more = found[2].matched ? found[2].str() : std::string();
+  ending.how = {more + "did not come within " + seconds + " s: look at the log there, and whether the program, " +
+                    "MASTER_ADDR and MASTER_PORT are the same",
+                "在 " + seconds + " 秒内没有到达；请查看该处的日志，并确认程序、MASTER_ADDR 与 MASTER_PORT 一致"};
+  return ending;
 }
 
 /// Of the whole run, for which its keeper speaks.
-Ending ending_of_whole(int status, std::optional<std::int64_t> alone) {
-  if (told_by == 0) return {.rank = alone, .how = ended_with(status)};
-  const auto signal = name_of_signal(told_by);
-  return {.rank = {}, .how = {"was told to end by " + signal, "收到" + signal + "而结束"}};
+Ending ending_of_whole(int status, std::optional<std::int64_t> alone, const fs::path& folder) {
+  if (told_by != 0) {
+    const auto first = find_first_word(folder);  // a launcher that sees one rank end tells the others to
+    return first ? *first : told_to_end(told_by);
+  }
+  Ending ending{.ranks = {}, .how = ended_with(status)};
+  if (alone) ending.ranks = {*alone};
+  return ending;
 }
 
 /// A folder of its own for temporary files; empty where that has no room either.
@@ -80,18 +111,44 @@ Phrase ended_with(int status) {
   }
   const auto signal = name_of_signal(WTERMSIG(status));
   const bool killed = WTERMSIG(status) == SIGKILL;
-  return {"was ended by " + signal + (killed ? ", as the kernel does for want of memory" : ""),
-          "被" + signal + "结束" + (killed ? "（内存不足时内核会这样做）" : "")};
+  return {"was ended by " + signal.en + (killed ? ", as the kernel does for want of memory" : ""),
+          "被" + signal.zh + "结束" + (killed ? "（内存不足时内核会这样做）" : "")};
+}
+
+Phrase ended_by(const std::exception& error) {
+  const auto text = trainer::text_of(error);
+  return {"ended: " + text, "结束：" + text};
+}
+
+Ending told_to_end(int signal) {
+  const auto name = name_of_signal(signal);
+  return {.ranks = {},
+          .how = {"was told to end from outside, by " + name.en + " (a person, a scheduler, its time limit)",
+                  "收到外部发来的" + name.zh + "而结束（人工、调度系统或其时限）"}};
+}
+
+Ending lost_before(const std::vector<std::int64_t>& ranks) {
+  return {
+      .ranks = ranks,
+      .how = {
+          "ended without a word before the run was told to end from outside, by signal 15 (SIGTERM): it was "
+          "killed, as the kernel does for want of memory, or its host is lost",
+          "在本次运行收到外部发来的信号 15（SIGTERM）之前已结束且没有留下消息：被强制结束（内存不足时内核会这样做），或"
+          "其主机已失联"}};
+}
+
+bool is_kept() {
+  return std::getenv(kKept) != nullptr;
 }
 
 Ending ending_of(const std::exception& error, std::int64_t rank) {
   if (const auto* silent = dynamic_cast<const RankSilent*>(&error)) {
-    return {.rank = silent->rank,
+    return {.ranks = {silent->rank},
             .how = {"is silent since " + silent->since + ": it has ended, was stopped, or its host is lost",
                     "自 " + silent->since + " 起没有消息：已结束、被暂停，或其主机已失联"}};
   }
-  const auto text = trainer::text_of(error);
-  return {.rank = rank, .how = {"ended: " + text, "结束：" + text}};
+  if (auto missing = who_did_not_come(trainer::text_of(error))) return *missing;
+  return {.ranks = {rank}, .how = ended_by(error)};
 }
 
 bool report_end(const Ending& ending, const fs::path& folder) {
@@ -111,7 +168,7 @@ bool report_end(const Ending& ending, const fs::path& folder) {
 }
 
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const fs::path& folder) {
-  if (std::getenv(kKept)) return body();
+  if (is_kept()) return body();
   const pid_t keeper = getpid();
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) handle(signal, pass_on);
   handle(SIGALRM, end_it);
@@ -130,7 +187,7 @@ int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank,
   }
   kept = 0;
   alarm(0);
-  report_end(ending_of_whole(status, rank), folder);
+  report_end(ending_of_whole(status, rank, folder), folder);
   std::_Exit(told_by != 0 ? 128 + told_by : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 

@@ -11,7 +11,19 @@
 
 namespace sealift::verify {
 
-/// What an exception says of who ended the run: a rank that is silent, or this one.
+/// What an exception says of how it ended: "ended: no space left".
+Phrase ended_by(const std::exception& error);
+
+/// The end of a run that a signal told to end, which is nobody's fault here.
+Ending told_to_end(int signal);
+
+/// The end of `ranks`, for which a launcher then told the others to end.
+Ending lost_before(const std::vector<std::int64_t>& ranks);
+
+/// Whether this process, or one above it, has a keeper.
+bool is_kept();
+
+/// What an exception says of who ended the run: a rank that is silent, those that did not come, or this one.
 Ending ending_of(const std::exception& error, std::int64_t rank);
 
 /// Makes the report of a run that did not come to its end, where there is a draft: FAIL for the check that ran, NOT RUN
@@ -24,7 +36,7 @@ bool report_end(const Ending& ending, const std::filesystem::path& folder);
 /// SIGHUP are passed on. In a process that has a keeper, just `body`.
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const std::filesystem::path& folder);
 
-/// How a process ended, from its wait status: "was ended by signal 9 (Killed), as the kernel does for want of memory".
+/// How a process ended, from its wait status: "was ended by signal 9 (SIGKILL), as the kernel does for want of memory".
 Phrase ended_with(int status);
 
 }  // namespace sealift::verify

@@ -11,8 +11,6 @@
 #include "trainer/ranks/enough_limits.hpp"
 #include "trainer/ranks/on_ranks.hpp"
 #include "trainer/ranks/place.hpp"
-#include "verify/arithmetic/checks.hpp"
-#include "verify/communication/checks.hpp"
 #include "verify/communication/nccl_log.hpp"
 #include "verify/conduct/exchange.hpp"
 #include "verify/conduct/host_names.hpp"
@@ -22,15 +20,15 @@
 #include "verify/egress/checks.hpp"
 #include "verify/egress/counted_network.hpp"
 #include "verify/egress/run_watch.hpp"
-#include "verify/installation/checks.hpp"
-#include "verify/machine/checks.hpp"
 #include "verify/report/folder.hpp"
-#include "verify/training/checks.hpp"
 #include "verify/training/golden.hpp"
+#include "verify/verbs/all_checks.hpp"
 #include "verify/verbs/end_of_run.hpp"
+#include "verify/verbs/start_of_run.hpp"
 #include "verify/verbs/verbs.hpp"
 #include "verify/verdict/json.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <set>
@@ -48,6 +46,9 @@ struct RunArguments {
   std::uint64_t seed = 1;
   bool own_network = false;
 };
+
+/// How long ranks have to start, or --patience if that is less.
+constexpr std::chrono::seconds kMostToStart = std::chrono::minutes(5);
 
 /// Set in a network of the run's own: the addresses that the host had, with commas.
 constexpr const char* kOwnNetwork = "SEALIFT_VERIFY_OWN_NETWORK";
@@ -69,7 +70,7 @@ Level level_of(const std::string& name) {
   throw std::invalid_argument("--level " + name + ": expected quick, full or burn");
 }
 
-Site site_of(const RunArguments& arguments, const train::Launch& launch, const trainer::RankDevice& device) {
+Site site_of(const RunArguments& arguments, const train::Launch& launch, const std::string& device) {
   const auto hostname = see_host().hostname;
   Site site{.rank = launch.rank,
             .world_size = launch.world_size,
@@ -77,7 +78,7 @@ Site site_of(const RunArguments& arguments, const train::Launch& launch, const t
             .local_world_size = launch.local_world_size,
             .host = hostname,
             .hostname = hostname,
-            .device = device.device.str(),
+            .device = device,
             .level = level_of(arguments.level),
             .only = arguments.only,
             .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()
@@ -114,8 +115,6 @@ void need_folders(const RunArguments& arguments) {
     throw std::invalid_argument("--out " + arguments.out + ": no report can be written there: " + fault.message() +
                                 "; name a folder that you may write to");
   }
-  need_minutes(arguments.minutes);
-  remove_draft(arguments.out);  // of a run of which nobody was left
 }
 
 /// "cuda:3 NVIDIA H100 80GB HBM3", or "cpu".
@@ -153,30 +152,6 @@ void enter_own_network(const RunArguments& arguments) {
     throw std::invalid_argument("--own-network: " + fault);
   else
     say("calls of programs cannot be watched here, and there can be no network that counts: " + fault);
-}
-
-std::vector<CheckKind> all_kinds(train::Groups& world, at::Device device, const std::vector<std::string>& golden,
-                                 std::function<std::vector<Attempt>()> packets) {
-  std::vector<CheckKind> kinds;
-  const auto add = [&](std::vector<CheckKind> more) { std::move(more.begin(), more.end(), std::back_inserter(kinds)); };
-  add(installation_checks());
-  add(machine_checks());
-  add(arithmetic_checks(device));
-  add(communication_checks(world));
-  add(training_checks(golden));
-  add(egress_checks(std::move(packets)));
-  return kinds;
-}
-
-/// Each of `only` is the beginning of a check's name, else it is misspelt.
-void need_checks(const std::vector<CheckKind>& kinds, const std::vector<std::string>& only) {
-  std::string all;
-  for (const auto& kind : kinds) all += (all.empty() ? "" : ", ") + kind.name;
-  for (const auto& name : only) {
-    const bool known =
-        std::any_of(kinds.begin(), kinds.end(), [&](const CheckKind& kind) { return kind.name.starts_with(name); });
-    if (!known) throw std::invalid_argument("--only " + name + " leaves no check of: " + all);
-  }
 }
 
 /// Rank 0's options count on all ranks: with others they would run different checks, or allow what it does not.
@@ -244,51 +219,56 @@ Allowed allowed_of(const Exchange& exchange, const Site& site) {
   return allowed_in_run(site, all.at(0), all.at(1));
 }
 
-/// What `conducts` returns. Where it throws, rank 0 makes the report, and another rank leaves its word to whoever does.
-template <class Conducts>
-Conducted or_report(const Site& site, const Conducts& conducts) {
+/// What `story` returns. Where it throws, rank 0 makes the report, after `before`, and another rank leaves its word to
+/// whoever does; the run is FAIL then, whatever it ended by.
+template <class Story, class Before>
+auto or_report(std::int64_t rank, const fs::path& out, const Story& story, const Before& before) {
   try {
-    return conducts();
+    return story();
   } catch (const std::exception& error) {
-    const auto ending = ending_of(error, site.rank);
-    if (site.rank != 0) {
-      leave_word(ending, site.rank, site.shared);
-    } else if (report_end(ending, site.shared)) {
-      throw std::runtime_error(trainer::text_of(error));  // the run is FAIL, whatever it ended by
+    const auto ending = ending_of(error, rank);
+    if (rank == 0) {
+      before();
+      report_end(with_word(ending, out), out);
+    } else {
+      leave_word(ending, rank, out);
     }
-    throw;
+    throw std::runtime_error(trainer::text_of(error));
   }
 }
 
 /// The launcher's report of ranks that ended: what the first of them says of it counts for more than its code.
 void report_failed_rank(const trainer::RanksEnd& end, const fs::path& folder) {
   if (!end.started_ranks || end.code == 0) return;
-  Ending ending{.rank = {}, .how = {"was told to end by SIGTERM", "收到 SIGTERM 而结束"}};
-  if (end.failed && end.code != trainer::kToldToEnd) {
-    ending = {.rank = end.failed->rank, .how = ended_with(end.failed->status)};
-    if (const auto word = find_word(end.failed->rank, folder)) ending = *word;
-  }
+  if (!end.failed || end.code == trainer::kToldToEnd) return (void)report_end(told_to_end(SIGTERM), folder);
+  Ending ending{.ranks = {end.failed->rank}, .how = ended_with(end.failed->status)};
+  if (const auto word = find_word(end.failed->rank, folder)) ending = *word;
   report_end(ending, folder);
 }
 
-/// What one rank does; rank 0 returns report.json.
+/// What one rank does; rank 0 returns report.json. `met`: the ranks, once they are connected.
 nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch& launch,
-                              std::optional<train::Groups>& groups) {
+                              std::optional<train::Groups>& groups, std::optional<train::World>& met) {
   auto device = trainer::set_up_device(arguments.device, launch);
   trainer::compute_reproducibly(device);
   if (device.device.is_cuda()) ask_for_nccl_log();
   trainer::require_files(trainer::files_needed(launch.world_size));
   trainer::require_threads(trainer::threads_needed(1, 1));
-  auto ranks = train::connect(launch, std::chrono::minutes(5), trainer::say_as(launch));
+  const std::chrono::seconds patience(arguments.patience);
+  auto ranks = train::connect(launch, std::min<std::chrono::seconds>(patience, kMostToStart), trainer::say_as(launch));
   ranks.device = device.device;
+  met = ranks;
+  auto site = site_of(arguments, launch, device.device.str());
+  say_place(ranks, {.host = site.hostname, .ranks = {}, .devices = {name_of(device)}});
   at::set_num_threads(static_cast<int>(train::host::threads_of(ranks.processors)));
   trainer::check_devices(device, launch, ranks);
   groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));
-
-  auto site = site_of(arguments, launch, device);
+  if (site.rank == 0) note_places(ranks, site.shared);
   const bundle::ScratchFolder work("sealift-verify");  // nobody else's, gone at the end
   site.work = work.path();
-  const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, std::chrono::seconds(arguments.patience));
+  const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, patience, [out = site.shared](const auto& lost) {
+    leave_word(lost_before(lost), lost.front(), out);
+  });
   take_options_of_first(exchange, site);
   name_hosts(exchange, site);
   Verdict verdict{.site = site.expected.value("name", site.hostname),
@@ -307,16 +287,14 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   std::function<std::vector<Attempt>()> packets;
   if (count) packets = [count, allowed] { return count->attempts(allowed); };
   if (site.rank == 0) remove_report(site.shared);
-  const auto kinds = all_kinds(*groups, device.device, golden, packets);
-  need_checks(kinds, site.only);
+  const auto kinds = all_checks(*groups, device.device, golden, packets);
   const auto progress = [&](const std::vector<Check>& done, const std::vector<Check>& left) {
     Draft draft{.verdict = verdict, .left = left, .since = utc_now()};
     draft.verdict.checks = done;
     keep_draft(draft, site.shared);
   };
-  auto conducted = or_report(site, [&] {
-    return conduct(kinds, site, exchange, identity_of(site, verdict.bundle, verdict.program, machines), say, progress);
-  });
+  auto conducted =
+      conduct(kinds, site, exchange, identity_of(site, verdict.bundle, verdict.program, machines), say, progress);
   verdict.checks = std::move(conducted.checks);
   if (!conducted.began.empty()) verdict.started = conducted.began;  // which may have been an earlier run's
   verdict.finished = utc_now();
@@ -326,10 +304,38 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   return to_json(verdict);
 }
 
+nlohmann::ordered_json verify_or_report(const RunArguments& arguments, const train::Launch& launch,
+                                        std::optional<train::Groups>& groups) {
+  const auto out = fs::absolute(arguments.out);
+  std::optional<train::World> met;
+  return or_report(
+      launch.rank, out, [&] { return verify(arguments, launch, groups, met); },
+      [&] {
+        if (met) note_places(*met, out);
+      });
+}
+
+/// As on_ranks. What this process cannot do as a launcher is said in the report; arguments are no matter of a report.
+trainer::RanksEnd verify_on_ranks(const RunArguments& arguments, char** argv) {
+  try {
+    enter_own_network(arguments);
+    return trainer::on_ranks(
+        [&](const auto& launch, auto& world) { return verify_or_report(arguments, launch, world); }, arguments.ranks,
+        argv);
+  } catch (const std::exception& error) {
+    const auto out = fs::absolute(arguments.out);
+    if (train::parse_launch().rank != 0) throw;
+    if (trainer::exit_code_of(error) == trainer::kCannotTell) {
+      remove_draft(out);
+    } else {
+      report_end({.ranks = {}, .how = ended_by(error)}, out);
+    }
+    throw;
+  }
+}
+
 int run_ranks(const RunArguments& arguments, char** argv) {
-  enter_own_network(arguments);
-  const auto end = trainer::on_ranks([&](const auto& launch, auto& world) { return verify(arguments, launch, world); },
-                                     arguments.ranks, argv);
+  const auto end = verify_on_ranks(arguments, argv);
   if (!end.result) {
     report_failed_rank(end, fs::absolute(arguments.out));
     return end.code;
@@ -338,6 +344,20 @@ int run_ranks(const RunArguments& arguments, char** argv) {
   std::cout << outcome << ": " << fs::absolute(arguments.out / fs::path("report.html")).string() << '\n';
   if (outcome == "FAIL") return trainer::kBad;
   return outcome == "PASS" ? 0 : trainer::kCannotTell;
+}
+
+/// What can be wrong with the arguments is said before any rank starts, by each for itself. Then rank 0, or who starts
+/// it, begins the draft.
+void begin(const RunArguments& arguments) {
+  need_folders(arguments);
+  const auto launch = train::parse_launch();
+  const auto site = site_of(arguments, launch, arguments.device);
+  train::Groups none;  // the checks are listed and not made
+  const auto kinds = all_checks(none, at::kCPU, golden_names(site.prefix));
+  need_checks(kinds, site.only, site.rank);
+  if (site.rank != 0 || is_kept()) return;
+  remove_draft(site.shared);  // of a run of which nobody was left
+  keep_draft(first_draft(site, std::max(arguments.ranks, launch.local_world_size), kinds), site.shared);
 }
 
 }  // namespace
@@ -360,7 +380,8 @@ void add_run(bundle::Program& program, char** argv) {
   trainer::add_ranks(verb, arguments->ranks);
   verb.action([arguments, argv] {
     level_of(arguments->level);
-    need_folders(*arguments);
+    need_minutes(arguments->minutes);
+    begin(*arguments);
     const auto run = [&] { return run_ranks(*arguments, argv); };
     if (train::parse_launch().rank != 0) return run();
     const bool is_rank = arguments->ranks <= 1 && !train::parse_launch().is_node;

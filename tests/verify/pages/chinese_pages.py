@@ -17,7 +17,7 @@ LoRA DNS IP TCP UDP HTTP SBOM PID ulimit openssl json toml site report digests s
 verify install run golden all gather reduce scatter broadcast barrier to all_reduce all_gather reduce_scatter
 all_to_all send recv fp32 bf16 fp16 fp64 int64 int32 int8 uint8 float bfloat16 bool cpu cuda seccomp Linux
 nvidia_peermem doctor only CycloneDX torch transformers swift sendrecv connect sendto sendmsg sendmmsg prefix
-bin""".split()
+bin out MASTER_ADDR MASTER_PORT SIGTERM SIGINT SIGKILL SIGABRT""".split()
 MACHINE_SAYS = re.compile(r"(cpu|kernel|glibc|governors|name|version|identity|recorded on|run on|signer|driver.*|torch|"
                           r"transformers|NCCL.*|GLOO.*|Python stack)$")
 
@@ -50,6 +50,7 @@ def foreign_words(text, machine):
     text = re.sub(r'\d{4}-\d\d-\d\dT[\d:]+Z|\[\[?\w+\]\]?( \w+( = "\w+")?)?', " ", text)
     for own in machine:
         text = text.replace(own, " ")
+    text = re.sub(r"结束：.*?(?=；当时|$)", " ", text, flags=re.M)  # what a program said when it ended
     # Paths and libraries.
     text = re.sub(r"/[\w./+-]+|[\w.+-]*(/[\w.+-]+)+|lib\w+(-\w+)*\.so[\w.]*", " ", text)
     known = set(KNOWN)

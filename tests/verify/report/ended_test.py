@@ -3,7 +3,7 @@
 # A run that does not come to its end leaves a report: a rank is killed or stopped, the run is told to end, a disk is
 # full. Whoever lives says FAIL for the check that ran, with the host and the rank, NOT RUN for the rest, in both
 # languages; the exit code is that of the rank or of the signal.
-#   ended_test.py SEALIFT_VERIFY
+#   ended_test.py SEALIFT_VERIFY [TORCHRUN]
 import ctypes
 import json
 import os
@@ -17,8 +17,23 @@ import time
 import unittest
 
 VERIFY = os.path.abspath(sys.argv.pop(1))
+TORCHRUN = sys.argv.pop(1) if len(sys.argv) > 1 and sys.argv[1].endswith("torchrun") else None
 LONG = ["--device", "cpu", "--level", "burn", "--only", "arithmetic.heat", "--only", "machine.host"]
+HOST = socket.gethostname()
+PAGES = pathlib.Path(__file__).parent.parent / "pages/chinese_pages.py"
 FILES = ["report.html", "report.json", "report.txt", "report.zh.html", "report.zh.txt"]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def of_world(rank, size, address="127.0.0.1"):
+    """The variables of a rank that a launcher has started on a host of its own; the port is another each time."""
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
+            "MASTER_ADDR": address, "MASTER_PORT": free_port()}
 
 
 def command_line(pid):
@@ -54,14 +69,14 @@ def ranks_below(pid):
 class Run:
     """A run that is in its long check."""
 
-    def __init__(self, folder, *arguments, check="arithmetic.heat", seconds=600):
+    def __init__(self, folder, *arguments, check="arithmetic.heat", seconds=600, variables={}, launcher=()):
         self.folder, self.out = pathlib.Path(folder), pathlib.Path(folder) / "out"
         (self.folder / "site.toml").write_text(f"[arithmetic]\nburn_seconds = {seconds}\n")
         with open(self.folder / "log", "w") as log:
             self.process = subprocess.Popen(
-                [VERIFY, "run", *LONG, "--site", self.folder / "site.toml", "--prefix", self.folder, "--out", self.out,
-                 *arguments], stdout=log, stderr=log)
-        while not self.runs(check):
+                [*launcher, VERIFY, "run", *LONG, "--site", self.folder / "site.toml", "--prefix", self.folder,
+                 "--out", self.out, *arguments], stdout=log, stderr=log, env={**os.environ, **variables})
+        while check and not self.runs(check):
             assert self.process.poll() is None, self.said()
             time.sleep(0.05)
 
@@ -75,7 +90,10 @@ class Run:
         return (self.folder / "log").read_text()
 
     def ends(self):
-        return self.process.wait(90)
+        try:
+            return self.process.wait(90)
+        finally:
+            self.process.kill()  # of one that does not, what it started ends with it
 
     def report(self):
         for name in FILES:
@@ -83,10 +101,114 @@ class Run:
         return json.loads((self.out / "report.json").read_text())
 
 
-class Ended(unittest.TestCase):
+def start(folder, *arguments, launcher=(), **variables):
+    """A run that is not waited for."""
+    return Run(folder, *arguments, check=None, variables=variables, launcher=launcher)
+
+
+class InFolder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
+
+
+class BeforeTheFirstCheck(InFolder):
+    """A rank that never comes to a check: the check that runs is installation.start."""
+
+    def failed(self, run, how, how_zh, culprits):
+        report = run.report()
+        self.assertEqual(report["verdict"], "FAIL", run.said())
+        checks = {check["name"]: check for check in report["checks"]}
+        began = checks.pop("installation.start")
+        self.assertEqual(began["outcome"], "FAIL", run.said())
+        self.assertIn(how, began["reason"]["en"])
+        self.assertIn("while this check ran since 20", began["reason"]["en"])
+        self.assertIn(how_zh, began["reason"]["zh"])
+        self.assertEqual(began["at_fault"], culprits)
+        self.assertEqual({check["outcome"] for check in checks.values()}, {"NOT RUN"})
+        self.assertIn("the run ended in installation.start", checks["machine.host"]["reason"]["en"])
+        self.assertIn("--only", checks["communication.right"]["reason"]["en"])
+        self.assertEqual(subprocess.run([sys.executable, PAGES, run.out]).returncode, 0)
+
+    def rank(self, run, rank):
+        """That process, as soon as it is there; it has not met the others by far."""
+        while rank not in (ranks := ranks_below(run.process.pid)):
+            self.assertIsNone(run.process.poll(), run.said())
+        return ranks[rank]
+
+    def test_a_rank_that_is_killed_is_named(self):
+        for rank, which in ((1, signal.SIGKILL), (0, signal.SIGABRT)):
+            with self.subTest(rank=rank, which=which), tempfile.TemporaryDirectory() as folder:
+                run = start(folder, "--ranks", "2")
+                os.kill(self.rank(run, rank), which)
+                self.assertEqual(run.ends(), 128 + which, run.said())
+                self.failed(run, f"was ended by signal {which.value} ({which.name})",
+                            f"被信号 {which.value}（{which.name}）", [f"rank {rank} on {HOST} (cpu)"])
+
+    def test_a_rank_alone_that_is_killed_is_named(self):
+        run = start(self.folder.name)
+        while not (children := below(run.process.pid)):
+            self.assertIsNone(run.process.poll(), run.said())
+        os.kill(children[0], signal.SIGKILL)
+        self.assertEqual(run.ends(), 137, run.said())
+        self.failed(run, "want of memory", "内存不足", [f"rank 0 on {HOST} (cpu)"])
+
+    def test_a_rank_that_hangs_is_named(self):
+        run = start(self.folder.name, "--ranks", "2", "--patience", "5")
+        os.kill(self.rank(run, 1), signal.SIGSTOP)
+        self.assertEqual(run.ends(), 1, run.said())
+        self.failed(run, "did not come within 5 s", "在 5 秒内没有到达", [f"rank 1 on {HOST} (cpu)"])
+
+    def test_hosts_that_never_come_are_named(self):
+        run = start(self.folder.name, "--patience", "3", **of_world(0, 3))
+        self.assertEqual(run.ends(), 1, run.said())
+        self.failed(run, "rank 1, rank 2 did not come within 3 s", "没有到达", ["rank 1", "rank 2"])
+
+    def test_what_a_rank_said_before_it_ended_is_told(self):
+        run = start(self.folder.name, "--patience", "6", **of_world(0, 2))
+        while not (run.out / "checks/under_way.json").exists():
+            self.assertIsNone(run.process.poll(), run.said())
+        lost = start(self.folder.name, "--patience", "1", **of_world(1, 2))
+        self.assertEqual(lost.ends(), 1)
+        self.assertEqual(run.ends(), 1, run.said())
+        self.failed(run, "rank 1 ended: no store answers at 127.0.0.1:", "进程 1 结束：", ["rank 1"])
+
+    def test_a_wrong_address_of_rank_0_is_told(self):
+        for address, why in (("no-such-host.invalid", "no-such-host.invalid"), ("192.0.2.1", "192.0.2.1")):
+            with self.subTest(address=address), tempfile.TemporaryDirectory() as folder:
+                run = start(folder, "--patience", "3", **of_world(0, 2, address))
+                self.assertEqual(run.ends(), 1, run.said())
+                self.failed(run, why, why, [f"rank 0 on {HOST} (cpu)"])
+
+    def test_a_launcher_that_cannot_start_ranks_says_why(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            run = start(self.folder.name, NNODES="2", NODE_RANK="0", NPROC_PER_NODE="2", MASTER_ADDR="127.0.0.1",
+                        MASTER_PORT=str(taken.getsockname()[1]))
+            self.assertEqual(run.ends(), 1, run.said())
+        self.failed(run, "the run ended: port", "本次运行：结束：port", [])
+
+    def test_who_tells_it_to_end_gets_a_report(self):
+        run = start(self.folder.name, "--patience", "60", **of_world(0, 2))
+        while not (run.out / "checks/under_way.json").exists():
+            self.assertIsNone(run.process.poll(), run.said())
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.ends(), 143, run.said())
+        self.failed(run, "the run was told to end from outside, by signal 15 (SIGTERM)",
+                    "收到外部发来的信号 15（SIGTERM）", [])
+
+    def test_wrong_arguments_leave_neither_a_report_nor_a_trace(self):
+        of_two = {"NNODES": "1", "NPROC_PER_NODE": "2"}
+        for arguments, variables in ((["--only", "nothing"], {}), (["--ranks", "3"], of_two)):
+            with self.subTest(arguments=arguments), tempfile.TemporaryDirectory() as folder:
+                run = start(folder, *arguments, **variables)
+                self.assertEqual(run.ends(), 2, run.said())
+                self.assertEqual([each for each in FILES if (run.out / each).exists()], [])
+                self.assertFalse((run.out / "checks/under_way.json").exists())
+
+
+class Ended(InFolder):
 
     def failed(self, run, how, how_zh, culprit=None):
         report = run.report()
@@ -98,7 +220,7 @@ class Ended(unittest.TestCase):
         self.assertIn("while this check ran since 20", heat["reason"]["en"])
         self.assertIn(how_zh, heat["reason"]["zh"])
         named = [each["en"] if isinstance(each, dict) else each for each in heat["at_fault"]]
-        self.assertEqual(named, [f"rank {culprit} on {socket.gethostname()} (cpu)"] if culprit is not None else [])
+        self.assertEqual(named, [f"rank {culprit} on {HOST} (cpu)"] if culprit is not None else [])
         self.assertNotEqual(checks["machine.host"]["reason"]["en"], "")  # was done before
         self.assertEqual(checks["communication.right"]["outcome"], "NOT RUN")
         self.assertIn(how_zh, (run.out / "report.zh.txt").read_text())
@@ -110,7 +232,7 @@ class Ended(unittest.TestCase):
         run = Run(self.folder.name, "--ranks", "2")
         os.kill(ranks_below(run.process.pid)[1], signal.SIGKILL)
         self.assertEqual(run.ends(), 137, run.said())
-        self.failed(run, "rank 1 on", "被signal 9", culprit=1)
+        self.failed(run, "rank 1 on", "被信号 9（SIGKILL）", culprit=1)
 
     def test_rank_0_that_is_killed_is_named(self):
         run = Run(self.folder.name, "--ranks", "2")
@@ -137,7 +259,7 @@ class Ended(unittest.TestCase):
                     run = Run(folder, *arguments)
                     run.process.send_signal(which)
                     self.assertEqual(run.ends(), code, run.said())
-                    self.failed(run, "the run was told to end by", "而结束")
+                    self.failed(run, "the run was told to end from outside, by signal", "收到外部发来的信号")
 
     def test_what_was_recorded_is_not_repeated(self):
         run = Run(self.folder.name)
@@ -166,6 +288,35 @@ class Ended(unittest.TestCase):
             pass
         self.assertEqual(run.ends(), 1, run.said())
         self.failed(run, "cannot write", "No space left on device", culprit=0)
+
+    def test_a_slow_end_of_all_ranks_is_nobody_s_fault(self):
+        """Of several ranks that are told together, as a scheduler does, none is taken for one that had died before."""
+        run = Run(self.folder.name, "--ranks", "3")
+        for rank in ranks_below(run.process.pid).values():
+            os.kill(rank, signal.SIGTERM)
+        run.ends()
+        self.failed(run, "the run was told to end from outside, by signal 15", "收到外部发来的信号 15")
+
+
+@unittest.skipUnless(TORCHRUN, "no torchrun")
+class UnderTorchrun(InFolder):
+    """torchrun's own exit code is 1, whatever a rank's was, which it says; it ends the others by SIGTERM."""
+
+    failed = Ended.failed
+    LAUNCHER = [TORCHRUN, "--no-python", "--nproc_per_node", "2", "--master_port", free_port()]
+
+    def test_a_rank_that_is_killed_is_named(self):
+        run = Run(self.folder.name, launcher=self.LAUNCHER)
+        os.kill(ranks_below(run.process.pid)[1], signal.SIGKILL)
+        self.assertEqual(run.ends(), 1, run.said())
+        self.assertRegex(run.said(), r"exitcode\s*: -9")
+        self.failed(run, "ended without a word before the run was told to end", "之前已结束且没有留下消息", culprit=1)
+
+    def test_wrong_arguments_are_told_with_their_code(self):
+        run = start(self.folder.name, "--only", "nothing", launcher=self.LAUNCHER)
+        self.assertEqual(run.ends(), 1, run.said())
+        self.assertRegex(run.said(), r"exitcode\s*: 2")
+        self.assertEqual([each for each in FILES if (run.out / each).exists()], [])
 
 
 unittest.main(verbosity=2)
