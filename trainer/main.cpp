@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
   add_fine_tune(program, argv);
   add_explain(program);
   add_check(program);
+  add_compare(program);
+  add_race(program);
+  add_families(program);
   add_export(program);
   add_plan(program);
   add_tokenize(program);

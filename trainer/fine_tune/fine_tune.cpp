@@ -14,6 +14,7 @@
 #include "trainer/fine_tune/job_model.hpp"
 #include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/fine_tune/method_choice.hpp"
+#include "trainer/fine_tune/planned_job.hpp"
 #include "trainer/fine_tune/training_data.hpp"
 #include "trainer/fine_tune/untrained_rows.hpp"
 #include "trainer/loop/saving.hpp"
@@ -215,6 +216,10 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   monitor.started("connect");
   auto data = data_of(options, config, launch, *world);
   require_same_job(world->world, job_of(options, data));
+  nlohmann::ordered_json planned;
+  if (place.is_first())
+    planned =
+        planned_cost(options, config, place, launch.local_world_size, longest_row(data.training, options, config));
 
   torch::manual_seed(static_cast<std::uint64_t>(options.seed + place.rank));  // of dropout
   auto model = build_on_meta(options, config);
@@ -260,6 +265,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   take_best(tuning);
   const auto saved = save_result(tuning, values);
   auto result = report(tuning, size, saved, seconds);
+  result["planned"] = planned;
   write_cards(tuning, result);
   write_result(result, monitor, place, options, *world);
   return result;

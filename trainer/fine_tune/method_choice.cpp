@@ -3,10 +3,9 @@
 #include "trainer/fine_tune/method_choice.hpp"
 
 #include "trainer/fine_tune/job_model.hpp"
+#include "trainer/fine_tune/planned_job.hpp"
 #include "trainer/plan/auto_method.hpp"
-#include "trainer/plan/meta_shape.hpp"
 #include "trainer/ranks/job_policy.hpp"
-#include "trainer/tuning/qlora.hpp"
 
 namespace sealift::trainer {
 namespace {
@@ -25,56 +24,13 @@ std::int64_t least_free_memory(const train::World& world, at::Device device, std
   return least;
 }
 
-/// Tokens of a row, as far as they are known before the data are: what a row may have at most.
-std::int64_t planned_length(const FineTuneOptions& options, const DecoderConfig& config) {
-  constexpr std::int64_t kUnknown = 2048;
-  if (options.max_length > 0) return options.max_length;
-  return options.packing ? config.max_positions : std::min(config.max_positions, kUnknown);
-}
-
-/// The job as the planner sees it, but for its method.
-plan::Way planned_way(const FineTuneOptions& options, const DecoderConfig& config, std::int64_t world_size) {
-  const auto& offload = options.offload;
-  const auto offloads = [&](const char* what) {
-    return std::find(offload.begin(), offload.end(), what) != offload.end();
-  };
-  const auto sequences = options.task == Task::Dpo || options.task == Task::Reward ? 2 : 1;
-  return {.micro_batches = options.micro_batches(world_size),
-          .batch = {.rows = options.per_device_train_batch_size * sequences, .length = planned_length(options, config)},
-          .recompute = options.gradient_checkpointing,
-          .reshard_after_forward = options.reshard_after_forward.value_or(true),
-          .reduce_every_micro_batch = options.reduce_every_micro_batch,
-          .offload_parameters = offloads("parameters"),
-          .offload_gradients = offloads("gradients"),
-          .offload_moments = offloads("optimizer_state")};
-}
-
-/// The model that is trained, in numbers; in units of blocks, however the job wraps.
-plan::Candidate planned_candidate(const FineTuneOptions& options, const DecoderConfig& config) {
-  auto model = build_on_meta(options, config);
-  adapt(model, options);
-  train::Policy policy{.method = train::ParallelMethod::Fsdp};
-  if (options.tuner_type == "qlora") policy.store = store_projections(*model);
-  const auto lora = options.has_adapters() ? std::optional(lora_of(options)) : std::nullopt;
-  return {options.tuner_type, options.precision == "fp32" ? 4 : 2,
-          plan::model_shape(*model, config, policy, lora ? &*lora : nullptr)};
-}
-
 /// Chooses by the memory that is free on `device`; `ranks_of_host`: ranks of each host. Collective.
 plan::Chosen choose_method(const FineTuneOptions& options, const DecoderConfig& config, const train::World& ranks,
                            std::int64_t ranks_of_host, at::Device device) {
-  plan::Machine machine;
-  const bool divides = ranks_of_host > 0 && ranks.size % ranks_of_host == 0;
-  machine.cards = divides ? ranks_of_host : ranks.size;
-  machine.hosts = ranks.size / machine.cards;
+  auto machine = planned_machine(ranks.size, ranks_of_host, device);
   machine.memory = least_free_memory(ranks, device, ranks_of_host);
-  if (device.is_cpu()) {  // rates of no machine in particular: what computes slowly hides what it sends
-    machine.flops = 50e9;
-    machine.link = machine.network = 2e9;
-    machine.memory_rate = 10e9;
-  }
   return plan::choose_method(planned_candidate(options, config), planned_way(options, config, ranks.size), machine,
-                             device.is_cpu() ? plan::Kernels::Host : plan::Kernels::Cuda);
+                             kernels_of(device));
 }
 
 }  // namespace

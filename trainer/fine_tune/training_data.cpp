@@ -95,6 +95,13 @@ std::int64_t row_length(const FineTuneOptions& options, const DecoderConfig& con
   return options.max_length > 0 ? options.max_length : config.max_positions;
 }
 
+std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config) {
+  if (options.packing) return row_length(options, config);
+  std::uint64_t longest = 1;
+  for (std::uint64_t i = 0; i < file->header().sequences; ++i) longest = std::max(longest, file->length(i));
+  return static_cast<std::int64_t>(longest);
+}
+
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,
                      std::int64_t rank, std::int64_t world_size) {
   const auto* view = &file.view();

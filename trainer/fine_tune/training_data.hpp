@@ -20,6 +20,9 @@ TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, c
 /// Tokens of a packed row, or 0 without packing.
 std::int64_t row_length(const FineTuneOptions& options, const DecoderConfig& config);
 
+/// Tokens of the longest row: a packed one's, or the longest sequence's.
+std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);
+
 /// Who gets which examples.
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,
                      std::int64_t rank, std::int64_t world_size);

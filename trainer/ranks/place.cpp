@@ -58,6 +58,7 @@ void write_result(nlohmann::ordered_json& result, Monitor& monitor, const Place&
   result["monitor"] = monitor.report(world.world);
   if (place.is_first()) {
     result["bundle"] = own_bundle();
+    result["reshard_after_forward"] = place.policy.reshard_after_forward;
   }
   const auto text = with_all_numbers(result).dump(1) + "\n";
   const auto write = [&] {

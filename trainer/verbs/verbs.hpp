@@ -20,6 +20,15 @@ void add_explain(bundle::Program& program);
 /// `check`: compares results.
 void add_check(bundle::Program& program);
 
+/// `compare`: what runs cost, side by side.
+void add_compare(bundle::Program& program);
+
+/// `race`: a job under each method.
+void add_race(bundle::Program& program);
+
+/// `families`: which models are read.
+void add_families(bundle::Program& program);
+
 /// `export`: writes a checkpoint as plain safetensors.
 void add_export(bundle::Program& program);
 
