@@ -34,6 +34,8 @@ const Entrant& entrant_of(const std::string& name) {
   throw std::invalid_argument("--methods: " + name + " is no method; expected some of " + names);
 }
 
+constexpr std::string_view kRank = "sealift-train: rank ";
+
 using Words = std::vector<std::string>;
 
 Words command_of(const RaceOptions& options, const Entrant& entrant, const std::filesystem::path& folder) {
@@ -81,9 +83,11 @@ std::string reason_in(const std::string& errors) {
   std::istringstream lines(errors);
   for (std::string line; std::getline(lines, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const auto program = line.find(": ");
-    const bool is_own = line.starts_with("sealift-train: rank ") && line.find(": ", program + 2) != std::string::npos;
-    if (is_own && line.find(" exited with ") == std::string::npos) return line.substr(program + 2);
+    // "sealift-train: rank 3: the reason"
+    const auto number =
+        line.starts_with(kRank) ? line.find_first_not_of("0123456789", kRank.size()) : std::string::npos;
+    if (number != std::string::npos && number > kRank.size() && line.compare(number, 2, ": ") == 0)
+      return line.substr(kRank.size() - 5);
     if (line.find("ending the other ranks") == std::string::npos) last = line;
   }
   return last;
