@@ -129,3 +129,50 @@ site home 4 --only training.ddp --only egress.run
 judge home 4 egress.run 'phone_home \(training.ddp on host4\) called connect to 192.0.2.1:443'
 site home2 4 --only egress.training
 judge home2 4 egress.training 'phone_home \(sealift-train, 2 ranks on host4\) called connect to 192.0.2.1:443'
+
+# long NAME BURN_SECONDS SRUN_OPTIONS...: four ranks on two hosts in a long check; once it runs, `act` is done to them
+long() {
+  name=$1
+  printf '[arithmetic]\nburn_seconds = %s\n' "$2" >"$name.toml"
+  shift 2
+  {
+    until grep -q '"left":\[{"name":"arithmetic.heat"' "$name/checks/under_way.json" 2>/dev/null; do
+      [ ! -e "$name.over" ] || exit 1
+      sleep 0.1
+    done
+    act
+  } &
+  got=0
+  on host1 srun -N2 -n4 --ntasks-per-node=2 -O "$@" "$verify" run --device cpu --prefix "$work/prefix" --out "$work/$name" \
+    --level burn --only arithmetic.heat --site "$work/$name.toml" --patience 10 >"$name.txt" 2>&1 || got=$?
+  touch "$name.over"
+  wait $! || true
+  [ -f "$name/report.json" ] || fail "$name wrote no report"
+}
+# rank RANK: its process
+rank() {
+  for _pid in $(pgrep -f -- "--out $work/$name "); do
+    tr '\0' '\n' <"/proc/$_pid/environ" 2>/dev/null | grep -qx "SLURM_PROCID=$1" && echo "$_pid"
+  done | tail -n 1
+}
+
+echo "rank 3 is killed: the others end by themselves, and srun exits with the highest code, which is its own"
+act() { kill -9 "$(rank 3)"; }
+long killed 4
+judge killed 2 arithmetic.heat 'rank 3 on host2 \(cpu\)'
+[ $got = 137 ] || fail "a killed rank exited with $got"
+echo "with --kill-on-bad-exit srun ends the others, whose 143 is higher; the report names the one that was first"
+long first 600 --kill-on-bad-exit
+judge first 2 arithmetic.heat 'rank 3 on host2 \(cpu\)'
+[ $got = 143 ] || fail "a killed rank exited with $got under --kill-on-bad-exit"
+says first/report.txt "ended without a word before the run was told to end"
+echo "scancel: nobody is at fault"
+act() { on host1 scancel --user="$(id -un)"; }
+long cancelled 600
+says cancelled/report.txt "the run was told to end from outside, by signal 15 (SIGTERM)"
+python3 -c 'import json; c, = [c for c in json.load(open("cancelled/report.json"))["checks"] if c["outcome"] == "FAIL"]
+assert c["at_fault"] == [], c' || fail "scancel blamed somebody"
+echo "a misspelt check: each rank refuses it"
+got=0
+on host1 srun -N2 -n4 --ntasks-per-node=2 -O "$verify" run --only nothing --out "$work/none" >none.txt 2>&1 || got=$?
+[ $got = 2 ] || fail "a misspelt --only exited with $got"

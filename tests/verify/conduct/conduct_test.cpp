@@ -147,6 +147,18 @@ TEST_CASE("a rank that throws fails the check by name, and the next check is sti
   CHECK(checks[1].outcome == Outcome::Pass);
 }
 
+TEST_CASE("a judge that throws fails its check with why, and the next check is still run") {
+  const Folder folder;
+  auto bad = kind_of("machine.bad", [](const Site&) { return 1; });
+  bad.judge = [](const auto&, const Site&, Check&) { throw std::runtime_error("key 'rate' not found"); };
+  const auto checks = conduct_on(2, {bad, kind_of("machine.good", [](const Site&) { return 1; })}, folder.path);
+  REQUIRE(checks.size() == 2);
+  CHECK(checks[0].outcome == Outcome::Fail);
+  CHECK(checks[0].reason.en == "what was measured could not be judged: key 'rate' not found");
+  CHECK(checks[0].reason.zh == "无法评判测量结果：key 'rate' not found");
+  CHECK(checks[1].outcome == Outcome::Pass);
+}
+
 TEST_CASE("a check that one rank could not run has not passed, whatever the others measured") {
   const Folder folder;
   const auto checks = conduct_on(2,
