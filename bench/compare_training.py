@@ -4,7 +4,7 @@
 # The peer gets its best: all its settings run the same warm-up and the fastest one races. Losses must agree, so that
 # nobody is fast by doing less.
 #   compare_training.py PROGRAM [PATTERN]    environment: BENCH_ROUNDS (6), BENCH_SECONDS (1) of a side in a round,
-#                                            BENCH_DEVICE (cpu), BENCH_TINY: the Llama in small
+#                                            BENCH_STEPS, instead of seconds; BENCH_DEVICE (cpu), BENCH_TINY: the Llama in small
 #   compare_training.py --names              lists the comparisons
 # On cuda only the Llama's comparisons are made: gpu.sh calls them.
 import collections
@@ -22,9 +22,12 @@ warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 from torch.distributed import TCPStore
 
+import forked
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "6"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
+STEPS = int(os.environ.get("BENCH_STEPS", "0"))
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 LLAMA = "llama_tiny" if os.environ.get("BENCH_TINY") else "llama"
 QWEN = os.path.join(os.path.dirname(HERE), "build/bench/qwen")  # made once by training_peer.py
@@ -48,20 +51,18 @@ class Job:
         self.ranks = []
         self.settings = side.peer_settings
         self.store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # where its ranks meet
-        if side.peer_settings is None:
-            command = [program]
-        else:
-            command = [sys.executable, os.path.join(HERE, "training_peer.py"), *side.peer_settings]
-        command = ["setpriv", "--pdeathsig", "KILL", *command]  # no rank outlives this program
-        command += ["--model", model, "--method", side.method, "--micro-batches", str(side.micro_batches)]
-        command += ["--device", DEVICE, *settings]
+        arguments = ["--model", model, "--method", side.method, "--micro-batches", str(side.micro_batches), "--device", DEVICE, *settings]
         for rank in range(side.ranks):
             environment = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
             if side.ranks > 1:
                 environment.update(
                     RANK=str(rank), WORLD_SIZE=str(side.ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(side.ranks),
                     MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.store.port), TORCHELASTIC_USE_AGENT_STORE="True")
-            self.ranks.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment))
+            if side.peer_settings is None:  # no rank outlives this program
+                self.ranks.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", program, *arguments], stdin=subprocess.PIPE,
+                                                   stdout=subprocess.PIPE, text=True, env=environment))
+            else:
+                self.ranks.append(forked.Forked("training_peer", [*side.peer_settings, *arguments], environment))
         self.losses = []
         self.steps = 0
 
@@ -218,7 +219,7 @@ def race(program, comparison, fused_is_faster):
         for job in peers:
             if job is not peer:
                 job.kill()
-        steps = max(1, min(MAX_STEPS, round(SECONDS * 1e3 / max(trial[ours], trial[peer]))))
+        steps = STEPS or max(1, min(MAX_STEPS, round(SECONDS * 1e3 / max(trial[ours], trial[peer]))))
         times, processor = [], []
         for number in range(ROUNDS):
             order = [ours, peer] if number % 2 == 0 else [peer, ours]
@@ -339,4 +340,5 @@ def main():
         raise SystemExit(f"{len(failed)} of {len(chosen)} comparisons failed: {', '.join(failed)}")
 
 
-main()
+if __name__ == "__main__":
+    main()
