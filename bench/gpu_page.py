@@ -34,9 +34,14 @@ def read(folder, name):
     return path.read_text() if path.exists() else ""
 
 
+# Exit statuses of limited.py that are none of the part's own.
+ENDINGS = {"124": "not done in time", "127": "a program is missing", "137": "killed", "139": "crashed", "143": "told to end", "130": "told to end"}
+
+
 def verdict(folder, name):
     code = read(folder, f"{name}.code").strip()
-    return {"0": "passed", "77": "**left out**", "": "**was not run**"}.get(code, f"**failed** (exit status {code})")
+    known = {"0": "passed", "77": "**left out**", "": "**was not run**"}
+    return known.get(code, f"**failed** ({ENDINGS.get(code, 'exit status ' + code)})")
 
 
 def block(text, last=60):
@@ -93,16 +98,66 @@ def llama_rows(folder, device, tiny):
         yield f"| `{what}` | {ours}{speed[0]} | {peer}{speed[1]} | {ratio} | {spread} |"
 
 
-def peer_rows(folder, name):
-    """A row of peers.py each; what failed says why."""
+def lines_of(folder, name):
+    """The JSON lines of a part; one that was cut by a kill is left out."""
     for line in read(folder, f"{name}.out").splitlines():
-        run = json.loads(line)
+        try:
+            yield json.loads(line)
+        except ValueError:
+            print(f"gpu_page.py: {name}.out has a line that is no JSON", file=sys.stderr)
+
+
+def ours_for(runs, run):
+    """Our run of the same work: the same tuner; its method for theirs."""
+    tuner, method = run["name"].split("_")[0], run["name"].split("_", 1)[1].rsplit("_", 1)[0]
+    name = f"{tuner}_{'fsdp' if method in ('fsdp1', 'fully_shard') else method}_ours"
+    return next((each for each in runs if each["name"] == name), {})
+
+
+def tuning_rows(runs):
+    """A row for each way to train, of both sides; what failed says why. The ratio is ours ÷ this."""
+    for run in runs:
         start = f"| `{run['name']}` | {run['ranks']} | {run['rows']} x {run['time']} | {run['precision']} "
+        why = f"**failed**: {run['failed'].replace('|', '/')}" if "failed" in run else ""
+        if "ms_per_step" not in run:
+            yield f"{start}| {why} | | | | |"
+            continue
+        ours = ours_for(runs, run).get("tokens_per_second")
+        ratio = f"{ours / run['tokens_per_second']:.2f}" if ours and not run["name"].endswith("_ours") else ""
+        yield (f"{start}| {run['ms_per_step']} | {run['tokens_per_second']:,} | {run['peak_mib']:,} | {run['first_loss']:.7f} "
+               f"| {ratio}{why} |")
+
+
+def tuning(folder, part, device):
+    yield f"## Fine-tuning, ours and Python's, {part}: {verdict(folder, part)}\n"
+    yield ("`sealift-train sft` and `bench/peers.py` on one model folder and the same rows; first losses are held equal. Memory of one"
+           " rank. Ratio: tokens a second, ours ÷ this; above 1 ours is faster.\n")
+    yield "| name | ranks | rows a step | precision | ms a step | tokens a second | MiB at most | first loss | ratio |"
+    yield "|---" * 9 + "|"
+    runs = list(lines_of(folder, part))
+    yield from tuning_rows(runs)
+    profiled = [run for run in runs if "profile" in run]
+    if profiled:
+        kinds = (("kernels", "copies and fills", "waits for the GPU", "GPU busy") if device == "cuda" else
+                 ("operators (a CPU has no kernels)", "copies among them", "reads of a number", "time within operators"))
+        yield f"\nOf a step under LibTorch's profiler:\n\n| name | {' | '.join(kinds)} |\n{'|---' * 5}|"
+        for run in profiled:
+            counts = run["profile"]
+            yield f"| `{run['name']}` | {counts['launches']:g} | {counts['copies']:g} | {counts['waits']:g} | {counts['busy']:.0%} |"
+    yield "\n" + block(read(folder, f"{part}.err"), last=5)
+
+
+def collectives(folder, device):
+    yield f"## Ranks that share {'one GPU, over NCCL' if device == 'cuda' else 'a CPU, over Gloo'}: {verdict(folder, 'collectives')}\n"
+    yield "Over sockets of the loopback: rates are those of sockets, and none of a machine's links.\n"
+    yield "| collective | ranks | MiB | ms | GB/s of the tensor | numbers |\n|---|---|---|---|---|---|"
+    for run in lines_of(folder, "collectives"):
         if "failed" in run:
-            why = run["failed"].replace("|", "/")
-            yield f"{start}| **failed**: {why} | | | |"
+            yield f"| `{run['name']}` | {run['ranks']} | **failed**: {run['failed'].replace('|', '/')} | | | |"
         else:
-            yield f"{start}| {run['ms_per_step']} | {run['tokens_per_second']:,} | {run['peak_mib']:,} | {run['first_loss']:.6f} |"
+            right = f"**{run['wrong']} are wrong**" if run["wrong"] else "right"
+            yield f"| `{run['name']}` | {run['ranks']} | {run['mib']:g} | {run['ms']} | {run['gb_per_second']} | {right} |"
+    yield "\n" + block(read(folder, "collectives.err"), last=5)
 
 
 def main():
@@ -121,10 +176,11 @@ def main():
         print(f"| {key} | {value} |")
     print(f"\n## Tests: {verdict(folder, 'tests')}\n")
     print(block(read(folder, "tests.out") + read(folder, "tests.err")))
-    for precision in ("fp32", "mixed"):
-        name = f"trainer_{precision}"
-        print(f"## sealift-train on a CPU and here, {precision}: {verdict(folder, name)}\n")
+    for name, what in (("trainer_fp32", "on a CPU and here, fp32"), ("trainer_mixed", "on a CPU and here, mixed"),
+                       ("trainer_shared", "on ranks that share a device")):
+        print(f"## sealift-train {what}: {verdict(folder, name)}\n")
         print(block(read(folder, f"{name}.out")))
+    print("\n".join(collectives(folder, device)))
     size = "204 thousand" if tiny else "1.1 billion"
     print(f"## A Llama of {size} parameters against Python: {verdict(folder, 'llama')}\n")
     print("Milliseconds per step; ratio is peer ÷ ours. How to read it: [README.md](README.md#on-a-gpu).\n")
@@ -132,15 +188,8 @@ def main():
     for row in llama_rows(folder, device, tiny):
         print(row)
     print("\n" + block(read(folder, "llama.err")))
-    for part in sorted(folder.glob("peers*.code")):
-        name = part.stem
-        print(f"## What Python does by itself, {name}: {verdict(folder, name)}\n")
-        print("By `bench/peers.py`, each way to train, eager or with each layer compiled; memory of one rank.\n")
-        print("| name | ranks | rows a step | precision | ms a step | tokens a second | MiB at most | first loss |")
-        print("|---|---|---|---|---|---|---|---|")
-        for row in peer_rows(folder, name):
-            print(row)
-        print("\n" + block(read(folder, f"{name}.err"), last=5))
+    for part in sorted(path.stem for path in folder.glob("tuning*.code")) or ["tuning"]:
+        print("\n".join(tuning(folder, part, device)))
     if device == "cuda":
         print("\n".join(earlier()))
 

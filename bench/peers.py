@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What Python does on this machine with a model: transformers, with PEFT or without, under each of PyTorch's ways to train, eager
 # and with each layer compiled. A JSON line each on stdout; all else on stderr. Needs torch and transformers; PEFT for lora.
-#   peers.py MODEL [--methods plain,ddp,fsdp1,fully_shard] [--modes eager,compiled] [--tuners full,lora] [--rows 4] [--time 2048]
-#            [--steps 13] [--ranks N] [--precision fp32|mixed|bf16] [--data FILE] [--recompute]      README.md has a table of these
-#   peers.py FOLDER --make tiny|qwen1.5b      a model of random weights, where there is no other
+#   peers.py MODEL [--methods plain,ddp,fsdp1,fully_shard] [--modes eager,compiled] [--tuners full,lora,qlora] [--rows 4]
+#            [--time 2048] [--steps 13] [--ranks N] [--precision fp32|mixed|bf16] [--data FILE] [--recompute] [--profile]
+#   peers.py FOLDER --make tiny|qwen1.5b      a model of random weights, where there is no other; README.md has a table of all
 # Each runs alone, in processes of its own. All start from the same values, get the same rows and must have the same first loss:
 # to 1e-5 in fp32, to 1e-2 else, where they round in other places. Exit status 1, with the names, where one failed or
 # differed; 77 where this Python has no transformers or PEFT.
@@ -28,7 +28,9 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 METHODS = ("plain", "ddp", "fsdp1", "fully_shard")
 MODES = ("eager", "compiled")
-TUNERS = ("full", "lora")
+TUNERS = ("full", "lora", "qlora")
+NEEDED = {"full": ["torch", "transformers"], "lora": ["torch", "transformers", "peft"],
+          "qlora": ["torch", "transformers", "peft", "bitsandbytes"]}
 MISSING = 77  # exit status where Python lacks what it needs: left out, not failed
 WARM_UP = 3  # steps that no time is taken of: compilation, allocators, NCCL's connections
 FIRST_TOLERANCE = {"fp32": 1e-5, "mixed": 1e-2, "bf16": 1e-2}
@@ -51,6 +53,18 @@ def make(shape, folder):
     torch.manual_seed(1)
     model = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**SHAPES[shape]))
     model.save_pretrained(folder)
+    if importlib.util.find_spec("peft") is not None:  # for --adapter
+        adapted(model, 8).save_pretrained(os.path.join(folder, "adapter"))
+
+
+def adapted(model, rank):
+    """`model` with PEFT's adapter of random values on all projections, the same in each run."""
+    import peft
+    import torch
+
+    torch.manual_seed(1)
+    config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    return peft.get_peft_model(model, config, autocast_adapter_dtype=False)
 
 
 def token_rows(options, vocabulary):
@@ -80,19 +94,25 @@ def build(options, device):
     import transformers
 
     dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
-    model = transformers.AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype, attn_implementation="sdpa")
+    stored = {}
+    if options.tuner == "qlora":
+        stored = {"device_map": {"": device}, "quantization_config": transformers.BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=torch.float32 if options.precision == "fp32" else torch.bfloat16)}
+    model = transformers.AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype, attn_implementation="sdpa", **stored)
     model.config.use_cache = False
     if options.recompute:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     layers = max((module for module in model.modules() if isinstance(module, torch.nn.ModuleList)), key=len)
-    if options.tuner == "lora":
-        import peft
+    if options.tuner != "full":
+        model.requires_grad_(False)
+        if options.adapter:
+            import peft
 
-        torch.manual_seed(1)
-        model = peft.get_peft_model(model, peft.LoraConfig(r=options.lora_rank, lora_alpha=2 * options.lora_rank,
-                                                           target_modules="all-linear", task_type="CAUSAL_LM"),
-                                    autocast_adapter_dtype=False)
-    return model.to(device).train(), list(layers)
+            model = peft.PeftModel.from_pretrained(model, options.adapter, is_trainable=True, autocast_adapter_dtype=False)
+        else:
+            model = adapted(model, options.lora_rank)
+    return (model if stored else model.to(device)).train(), list(layers)
 
 
 def wrap(options, model, layers, device):
@@ -149,11 +169,9 @@ def run_rank(options, store):
     data = token_rows(options, vocabulary)[:, number * share:(number + 1) * share].to(device)
     # FSDP has its own policy for it.
     casts = options.precision == "mixed" and options.method in ("plain", "ddp")
-    losses, seconds = [], []
-    for rows in data:
-        if cuda:
-            torch.cuda.synchronize()
-        start = time.perf_counter()
+
+    def train(rows):
+        """The step's loss, over all ranks."""
         with torch.autocast(options.device, torch.bfloat16, enabled=casts):
             loss = model(input_ids=rows, labels=rows, use_cache=False).loss
         loss.backward()
@@ -161,13 +179,20 @@ def run_rank(options, store):
         optimizer.zero_grad()
         mean = loss.detach().double()
         distributed.all_reduce(mean)
-        losses.append(mean.item() / world)
+        return mean.item() / world
+
+    losses, seconds = [], []
+    for rows in data:
+        if cuda:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        losses.append(train(rows))
         seconds.append(time.perf_counter() - start)
     peak = torch.cuda.max_memory_allocated() if cuda else peak_of_process()
     if number == 0:
         step = statistics.median(seconds[WARM_UP:])
         versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-        if options.tuner == "lora":
+        if options.tuner != "full":
             import peft
 
             versions["peft"] = peft.__version__
@@ -175,6 +200,12 @@ def run_rank(options, store):
             "ms_per_step": round(step * 1e3, 2), "tokens_per_second": round(options.rows * options.time / step),
             "peak_mib": round(peak / 2**20), "first_loss": losses[0], "last_loss": losses[-1],
             "device": torch.cuda.get_device_name() if cuda else "cpu", **versions}), flush=True)
+    if options.profile:  # after the figures, which it cannot cost
+        import step_profile
+
+        counts = step_profile.profile(lambda: train(data[-1]), options.device)
+        if number == 0:
+            print(json.dumps({"profile": counts}), flush=True)
     distributed.barrier()
     # Not by Python's end: the group's destructor, called by DDP's, has waited for a thread that never came (torch 2.11, Gloo).
     os._exit(0)
@@ -185,7 +216,7 @@ def peak_of_process():
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
 
 
-def start_rank(options, number, count, folder):
+def start_rank(options, number, count, folder, work):
     """In a process that has imported all already: its session, its files, its work."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -195,7 +226,7 @@ def start_rank(options, number, count, folder):
     os.environ.update(RANK=str(number), LOCAL_RANK=str(number), WORLD_SIZE=str(count))
     if options.device == "cpu":
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    run_rank(options, f"file://{folder}/store")
+    (work or run_rank)(options, f"file://{folder}/store")
 
 
 def wait_for(ranks, timeout):
@@ -228,55 +259,82 @@ def last_error(path):
     return next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "it said nothing")[:400]
 
 
+def on_ranks(options, context, count, work=None):
+    """(JSON lines that the first of `count` ranks printed, why a rank failed, or None). `work`: what they do, or run_rank."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        ranks = [context.Process(target=start_rank, args=(options, number, count, name, work)) for number in range(count)]
+        for each in ranks:
+            each.start()
+        why, number = wait_for(ranks, options.timeout)
+        out = folder / "0.out"
+        lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+        return lines, f"{why}: {last_error(folder / f'{number}.err')}" if why else None
+
+
 def race(options, context):
     """One run in processes of its own: what its first rank printed, beside what was asked; else "failed" and why."""
     count = 1 if options.method == "plain" else options.ranks
     said = {"name": f"{options.tuner}_{options.method}_{options.mode}", "ranks": count, "rows": options.rows, "time": options.time,
             "precision": options.precision}
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        ranks = [context.Process(target=start_rank, args=(options, number, count, name)) for number in range(count)]
-        for each in ranks:
-            each.start()
-        why, number = wait_for(ranks, options.timeout)
-        if why:
-            return {**said, "failed": f"{why}: {last_error(folder / f'{number}.err')}"}
-        return {**said, **json.loads((folder / "0.out").read_text().splitlines()[-1])}
+    lines, why = on_ranks(options, context, count)
+    for line in lines:
+        said.update(line)
+    return {**said, "failed": why} if why else said
 
 
-def prepared():
+def forking():
+    """The same where torch alone is needed."""
+    import torch.distributed  # noqa: F401
+
+    return multiprocessing.get_context("fork")
+
+
+def prepared(backend="inductor"):
     """Where ranks come from: processes that have imported what takes ten seconds, and have not touched a GPU."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch.distributed.fsdp", "torch._inductor.compile_fx", "transformers.models.auto.modeling_auto",
+    compiler = "torch._inductor.compile_fx" if backend == "inductor" else "torch._functorch.aot_autograd"
+    context.set_forkserver_preload(["torch.distributed.fsdp", "torch._dynamo", compiler, "transformers.models.auto.modeling_auto",
                                     "transformers.models.qwen2.modeling_qwen2", "peft"])
     return context
 
 
-def apart(runs, precision):
-    """The names of runs whose first loss is not the first run's."""
-    tolerance = FIRST_TOLERANCE[precision]
+def apart(runs, tolerance, key="first_loss"):
+    """The names of runs whose loss is not the first run's."""
     # Not "greater than": NaN must not pass for agreement.
-    return [run["name"] for run in runs if not abs(run["first_loss"] - runs[0]["first_loss"]) <= tolerance * abs(runs[0]["first_loss"])]
+    return [run["name"] for run in runs if not abs(run[key] - runs[0][key]) <= tolerance * abs(runs[0][key])]
 
 
-def race_all(options):
-    """The names of what failed."""
-    runs, failed, context = [], [], prepared()
+def wanted(options):
+    """(tuner, method, mode) of each run that was asked for and can be: matrices of 4 bits are no parameters that FSDP can split,
+    and compiled on a CPU they take minutes."""
     for tuner in options.tuners:
         for method in options.methods:
             for mode in options.modes:
-                options.tuner, options.method, options.mode = tuner, method, mode
-                run = race(options, context)
-                print(json.dumps(run), flush=True)
-                if "failed" in run:
-                    failed.append(run["name"])
-                else:
-                    runs.append(run)
-    different = apart(runs, options.precision)
-    if different:
-        say(f"peers.py: first losses differ by more than {FIRST_TOLERANCE[options.precision]:g} from that of {runs[0]['name']}: "
-            + ", ".join(different))
-    return failed + different
+                can = tuner != "qlora" or (method in ("plain", "ddp") and (options.device, mode) != ("cpu", "compiled"))
+                if can and (not options.runs or f"{tuner}_{method}_{mode}" in options.runs):
+                    yield tuner, method, mode
+
+
+def races(options, context):
+    """Each run, printed as it ends."""
+    for options.tuner, options.method, options.mode in wanted(options):
+        run = race(options, context)
+        print(json.dumps(run), flush=True)
+        yield run
+
+
+def held(runs, precision):
+    """The names of what failed or has another first loss. Models of 4 bits are others, so each tuner has its own."""
+    failed = [run["name"] for run in runs if "failed" in run]
+    for tuner in dict.fromkeys(run["name"].split("_")[0] for run in runs):
+        good = [run for run in runs if "failed" not in run and run["name"].split("_")[0] == tuner]
+        different = apart(good, FIRST_TOLERANCE[precision])
+        if different:
+            say(f"first losses differ by more than {FIRST_TOLERANCE[precision]:g} from that of {good[0]['name']}: "
+                + ", ".join(f"{run['name']} {run['first_loss']:.8g}" for run in good if run["name"] in (good[0]["name"], *different)))
+        failed += different
+    return failed
 
 
 def words(known):
@@ -289,13 +347,14 @@ def words(known):
     return parse
 
 
-def parse():
+def make_parser():
     parser = argparse.ArgumentParser(description="What Python does on this machine with a model: a JSON line for each way to train.")
     parser.add_argument("model", help="a folder with config.json and safetensors; with --make, where to write one")
     parser.add_argument("--make", choices=list(SHAPES), help="write a model of random weights, and no more")
     parser.add_argument("--methods", type=words(METHODS), default=list(METHODS))
     parser.add_argument("--modes", type=words(MODES), default=list(MODES))
-    parser.add_argument("--tuners", type=words(TUNERS), default=list(TUNERS))
+    parser.add_argument("--tuners", type=words(TUNERS), default=["full", "lora"])
+    parser.add_argument("--runs", type=lambda text: text.split(","), help="of all these only those of these names, as lora_ddp_eager")
     parser.add_argument("--rows", type=int, default=4, help="of a step, over all ranks")
     parser.add_argument("--time", type=int, default=2048, help="tokens of a row")
     parser.add_argument("--steps", type=int, default=13, help=f"the first {WARM_UP} are not timed")
@@ -308,8 +367,10 @@ def parse():
     parser.add_argument("--device", choices=["cpu", "cuda"])
     parser.add_argument("--ranks", type=int, help="of all methods but plain; without: one for each GPU, or 2")
     parser.add_argument("--backend", default="inductor", help="of torch.compile; aot_eager: traced only, needs no compiler")
+    parser.add_argument("--adapter", help="PEFT's folder to begin with; without: random values of --lora-rank")
+    parser.add_argument("--profile", action="store_true", help="then count what two more steps ask of the device")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds of one run")
-    return parser, parser.parse_args()
+    return parser
 
 
 def settle(parser, options):
@@ -336,20 +397,27 @@ def settle(parser, options):
         parser.error(f"--rows {options.rows}: each of {options.ranks} ranks takes as many; use a multiple of {options.ranks}")
 
 
-def main():
-    parser, options = parse()
-    needed = ["torch", "transformers"] + (["peft"] if "lora" in options.tuners else [])
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+def lacks(options):
+    """Says what this Python has not; whether there is such a thing."""
+    missing = [name for name in NEEDED[max(options.tuners, key=TUNERS.index)] if importlib.util.find_spec(name) is None]
     if missing:
+        rest = [tuner for tuner in options.tuners if not set(missing) & set(NEEDED[tuner])]
         say(f"peers.py: this Python has no {' and no '.join(missing)}: install it beside torch"
-            + (", or leave it out by --tuners full" if missing == ["peft"] else ""))
+            + (f", or leave it out by --tuners {','.join(rest)}" if rest else ""))
+    return bool(missing)
+
+
+def main():
+    parser = make_parser()
+    options = parser.parse_args()
+    if lacks(options):
         return MISSING
     if options.make:
         make(options.make, options.model)
         return 0
     settle(parser, options)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that ranks end too
-    failed = race_all(options)
+    failed = held(list(races(options, prepared(options.backend))), options.precision)
     if failed:
         say(f"peers.py: failed: {', '.join(failed)}")
     return 1 if failed else 0

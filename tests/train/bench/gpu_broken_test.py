@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# bench/gpu.sh broken on purpose, with programs and peers that are made up and compute nothing: each break fails its part by
+# name with exit status 1, the page says what it was, and the figures of all other parts are on it.
+#   gpu_broken_test.py ROOT    with the Python beside torch
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+TRAIN = """#!/usr/bin/env python3
+import json, os, pathlib, signal, subprocess, sys
+asked = " ".join(sys.argv[1:])
+broken = os.environ["BREAK"].split(",")
+if sys.argv[1] == "check":
+    print("losses agree"); sys.exit(0)
+out = pathlib.Path(sys.argv[[i for i, word in enumerate(sys.argv) if word in ("--out", "--output-dir")][-1] + 1])
+out.mkdir(parents=True, exist_ok=True)
+if sys.argv[1] == "run":
+    if "killed" in broken and "mixed" in asked:
+        os.kill(os.getppid(), signal.SIGKILL)
+    if "hangs" in broken and "mixed" in asked:
+        subprocess.Popen(["sleep", os.environ["SLEEP"]], start_new_session=True).wait()
+    print("a run's figures"); sys.exit(0)
+loss = {"wrong loss": 5.0001, "nan": float("nan")}.get(broken[0], 5.00001)
+(out / "result.json").write_text(json.dumps({"losses": [loss, 4.0], "monitor": {"peak_host_memory_bytes": 2**20},
+                                            "device": {}, "torch_version": "0"}))
+(out / "log.jsonl").write_text('{"tokens_per_second": 200.0}\\n' * 5)
+if "BENCH_PROFILE" in os.environ:
+    lines = ["aten::mm\\tCPU\\t%d\\t%d\\t1\\naten::_fused_adamw_\\tCPU\\t%d\\t%d\\t1\\n" % (at, at + 3, at + 5, at + 7) for at in range(0, 50, 10)]
+    open(os.environ["BENCH_PROFILE"], "w").write("".join(lines))
+"""
+PEERS = """
+import os
+def on_ranks(options, context, count, work=None):
+    if work:
+        wrong = 3 if "wrong sum" in os.environ["BREAK"] else 0
+        return [{"name": "all_reduce float32", "ranks": count, "mib": 1, "ms": 2.0, "gb_per_second": 0.5, "wrong": wrong}], None
+    why = "rank 1 ended with 1: OSError: model is missing" if "peer" in os.environ["BREAK"] and options.method == "ddp" else None
+    return [{"ms_per_step": 1.0, "tokens_per_second": 100, "peak_mib": 7, "first_loss": 5.0, "last_loss": 4.0}], why
+def lacks(options): return False
+def forking(): return None
+def make(shape, folder): raise SystemExit("not asked for")
+class token_table(list):
+    def view(self, *_): return self
+    def tolist(self): return list(self)
+def token_rows(options, vocabulary): return token_table([[1] * options.time] * options.rows * options.steps)
+"""
+
+
+def lay_out(folder):
+    """A checkout whose programs are made up; (its gpu.sh, its build folder)."""
+    shutil.copytree(ROOT / "bench", folder / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "build").mkdir()
+    (folder / "build/prerequisites").symlink_to(ROOT / "build/prerequisites")
+    (folder / "bench/peers.py").write_text((ROOT / "bench/peers.py").read_text().split('if __name__ == "__main__"')[0] + PEERS)
+    (folder / "bench/compare_training.py").write_text('print("llama_pure_vs_eager\\t1.0\\t2.0\\t2.0\\t0.1")\n')
+    programs = folder / "built/bin"
+    programs.mkdir(parents=True)
+    for name, text in (("staging_test", "#!/bin/sh\necho all passed; case $BREAK in *test*) exit 3;; esac\n"), ("sealift-train", TRAIN),
+                       ("sealift-bench-profile", TRAIN)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    script = (folder / "bench/gpu.sh").read_text()
+    assert "log=$(mktemp -d)\n" in script
+    (folder / "bench/gpu.sh").write_text(script.replace(
+        "log=$(mktemp -d)\n", "log=$(mktemp -d)\nmkdir $log/model\necho '{\"vocab_size\": 9}' >$log/model/config.json\n"))
+    return folder / "bench/gpu.sh", folder / "built"
+
+
+def start(script, build, broken, only="", **more):
+    page = build.parent / "page.md"
+    command = [script, "--device", "cpu", "--tiny", "--build", build, "--out", page, *(["--only", only] if only else [])]
+    return page, subprocess.Popen(command, env=dict(os.environ, BREAK=broken, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+FIGURES = {"tests": "all passed", "trainer_fp32": "fp32: passed", "trainer_mixed": "mixed: passed", "trainer_shared": "share a device: passed",
+           "collectives": "| `all_reduce float32` | 2 | 1 | 2.0 | 0.5 | right |", "llama": "| `llama_pure_vs_eager` | 1.0 | 2.0 | 2.0 | 0.1 |",
+           "tuning": "| `lora_plain_compiled` | 1 | 2 x 32 | fp32 | 1.0 | 100 | 7 | 5.0000000 | 2.00 |"}
+
+
+def check(script, build, broken, parts, said, on_page, kept=(), only="", **more):
+    """`parts` fail, these alone, and say so; the page has the figures of all others, and of the failed ones that are `kept`."""
+    page, running = start(script, build, broken, only, **more)
+    _, stderr = running.communicate(timeout=100)
+    text = page.read_text()
+    assert running.returncode == (1 if parts else 0), (broken, running.returncode, stderr)
+    assert (f"these parts failed: {parts};" in stderr) == bool(parts), (broken, stderr)
+    for each in said:
+        assert each in stderr, (broken, each, stderr)
+    for name, figure in FIGURES.items():
+        if not only or name in only.split(","):
+            assert (figure in text) == (name not in parts.split() or name in kept), (broken, name, text)
+    for each in on_page:
+        assert each in text, (broken, each, text)
+
+
+def test_told_to_end(script, build):
+    """SIGTERM ends the part with all that it has started, the page says so, and nothing further begins."""
+    page, running = start(script, build, "hangs", "trainer_fp32,trainer_mixed,llama", SLEEP="98764")
+    for line in running.stderr:
+        if "gpu.sh: trainer_mixed" in line:
+            break
+    while not strays("98764"):
+        assert running.poll() is None
+    running.send_signal(signal.SIGTERM)
+    _, stderr = running.communicate(timeout=60)
+    assert running.returncode == 143 and "told to end by SIGTERM" in stderr and not strays("98764"), (running.returncode, stderr)
+    text = page.read_text()
+    assert FIGURES["trainer_fp32"] in text and "mixed: **failed** (told to end)" in text, text
+    assert "against Python: **was not run**" in text, text
+
+
+def strays(seconds):
+    """Processes of `sleep SECONDS`."""
+    def command(folder):
+        try:
+            return (folder / "cmdline").read_bytes().split(b"\0")[:2]
+        except OSError:
+            return []
+    return [each.name for each in pathlib.Path("/proc").glob("[0-9]*") if command(each) == [b"sleep", seconds.encode()]]
+
+
+with tempfile.TemporaryDirectory() as name:
+    script, build = lay_out(pathlib.Path(name))
+    check(script, build, "", "", ["gpu.sh: wrote"], ["| `lora_plain_ours` | 1 |", "| `lora_plain_ours` | 2 | 0 | 0 | 50% |"])
+    check(script, build, "test,killed,wrong sum,peer", "tests trainer_mixed collectives tuning",
+          ["tests exited with 3", "gpu.sh: ended by signal 9", "failed: all_reduce float32 of 2 ranks", "failed: full_ddp_eager"],
+          ["Tests: **failed** (exit status 3)", "mixed: **failed** (killed)", "| **3 are wrong** |", "tuning: **failed** (exit status 1)",
+           "**failed**: rank 1 ended with 1: OSError: model is missing |"], ["tests", "tuning"])
+    for broken, loss in (("wrong loss", "5.0001"), ("nan", "nan")):
+        check(script, build, broken, "tuning", [f"lora_plain_ours {loss}"], ["tuning: **failed**"], ["tuning"], "tests,tuning")
+    check(script, build, "hangs", "trainer_mixed", ["not done after 2 s"], ["mixed: **failed** (not done in time)"],
+          only="trainer_fp32,trainer_mixed,llama", GPU_SECONDS_trainer_mixed="2", SLEEP="98765")
+    assert not strays("98765")
+    test_told_to_end(script, build)
+    (build / "bin/staging_test").unlink()
+    check(script, build, "", "tests", ["staging_test: No such file"], ["Tests: **failed** (a program is missing)"], only="tests,llama")
