@@ -43,7 +43,7 @@ KernelSystem system_of(const std::vector<LockedWheel>& wheels, const std::string
                  .expected = "kernels 0.13 or newer",
                  .got = "kernels " + system->loader.text(),
                  .next = "require \"kernels>=0.15.1\", with a release of what asks for an older one that takes it "
-                         "(transformers from 5.5 on); or leave [[kernel]] and kernels out"});
+                         "(transformers from 5.13 on); or leave [[kernel]] and kernels out"});
   return *system;
 }
 

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "packager/kernels/asked_kernels.hpp"
 #include "packager/kernels/kernel_questions.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -84,19 +85,68 @@ TEST_CASE("what a loader will look at is read from the locked packages") {
   CHECK_FALSE(cxx11("2.5.1"));
 }
 
-TEST_CASE("who will fetch kernels is said, once the loader is there, and without those that are carried") {
-  CHECK(kernel_questions(wheels({{"transformers", "5.24.0"}}), {}).empty());
-  // Of a release that transformers does not take, the loader is as if it were not there.
-  CHECK(kernel_questions(wheels({{"transformers", "4.57.6"}, {"kernels", "0.15.2"}}), {}).empty());
-  CHECK(kernel_questions(wheels({{"transformers", "5.24.0"}, {"kernels", "0.13.0"}}), {}).empty());
-  CHECK(kernel_questions(wheels({{"transformers", "4.57.6"}, {"kernels", "0.9.0"}}), {}).size() == 1);
-  const auto all = kernel_questions(wheels({{"transformers", "5.5.0"}, {"kernels", "0.15.2"}}), {});
+TEST_CASE("who will fetch kernels is said with the revision, once the loader is there, and without what is carried") {
+  CHECK(kernel_questions(wheels({{"transformers", "5.22.2"}}), {}).empty());
+  // Of a release that transformers does not take, the loader is as if it were not there; transformers 4 looks at none.
+  CHECK(kernel_questions(wheels({{"transformers", "5.24.0"}, {"kernels", "0.17.2"}}), {}).empty());
+  CHECK(kernel_questions(wheels({{"transformers", "5.14.1"}, {"kernels", "0.16.0"}}), {}).empty());
+  CHECK(kernel_questions(wheels({{"transformers", "4.57.6"}, {"kernels", "0.12.3"}}), {}).size() == 1);
+  CHECK(kernel_questions(wheels({{"vllm", "0.33.0"}, {"kernels", "0.17.2"}}), {}).empty());  // it asks for none
+  const auto wheel_list = wheels({{"transformers", "5.14.1"}, {"kernels", "0.15.2"}});
+  const auto all = kernel_questions(wheel_list, {});
   REQUIRE(all.size() == 1);
-  CHECK(all[0].find("kernels-community/flash-attn2 for attention \"flash_attention_2\"") != std::string::npos);
+  CHECK(all[0].find("kernels-community/flash-attn2 at v1 for attention \"flash_attention_2\"") != std::string::npos);
+  CHECK(all[0].find("kernels-community/sonic-moe at ep-support for") != std::string::npos);
+  CHECK(all[0].find("and with use_kernels=True ") != std::string::npos);
   LockedKernel carried;
   carried.spec.repo = "kernels-community/flash-attn2";
-  const auto rest = kernel_questions(wheels({{"transformers", "5.5.0"}, {"kernels", "0.15.2"}}), {carried});
+  carried.spec.revision = "v1";
+  const auto rest = kernel_questions(wheel_list, {carried});
   REQUIRE(rest.size() == 1);
   CHECK(rest[0].find("flash-attn2") == std::string::npos);
-  CHECK(rest[0].find("kernels-community/mamba-ssm") != std::string::npos);
+  CHECK(rest[0].find("kernels-community/mamba-ssm at v1") != std::string::npos);
+}
+
+TEST_CASE("a kernel that is carried at another revision than the one that is asked for is named with both") {
+  LockedKernel carried;
+  carried.spec.repo = "kernels-community/flash-attn2";
+  carried.spec.revision = "main";
+  const auto said = [&](const std::string& transformers, const std::string& loader) {
+    const auto found = kernel_questions(wheels({{"transformers", transformers}, {"kernels", loader}}), {carried});
+    return found.empty() ? std::string() : found[0];
+  };
+  CHECK(said("5.22.2", "0.17.2").find("flash-attn2 at v3 or v4, not main, for") != std::string::npos);
+  carried.spec.revision = "v4";
+  CHECK(said("5.22.2", "0.17.2").find("flash-attn2") == std::string::npos);
+  CHECK(said("5.20.0", "0.17.2").find("flash-attn2 at v3, not v4, for") != std::string::npos);
+  carried.named_by_variable = true;  // then the loader takes it for any
+  CHECK(said("5.12.1", "0.13.0").find("flash-attn2") == std::string::npos);
+}
+
+TEST_CASE("who loads no carried kernel, since it does not take this release of the loader, is said") {
+  LockedKernel carried;
+  carried.spec.repo = "kernels-community/flash-attn2";
+  const auto found = kernel_questions(wheels({{"transformers", "5.24.0"}, {"kernels", "0.17.2"}}), {carried});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].find("takes kernels>=0.18.2,<0.19.0") != std::string::npos);
+}
+
+TEST_CASE("each line of the table of questions has its columns, and each repository a purpose") {
+  for (const char* package : {"transformers", "diffusers", "vllm"})
+    for (std::uint32_t major = 0; major < 6; ++major)
+      for (std::uint32_t minor = 0; minor < 60; ++minor) {
+        const Asking asking = asked_by(package, {.major = major, .minor = minor});
+        CHECK(asking.window.first < asking.window.before);
+        for (const AskedKernel& kernel : asking.kernels) {
+          CAPTURE(kernel.repo);
+          CHECK(kernel.repo.find('/') != std::string::npos);
+          CHECK_FALSE(kernel.revisions.empty());
+          CHECK((kernel.when == "itself" || kernel.when == "layers" || kernel.when == "backend"));
+        }
+      }
+  for (const char* version : {"4.57.6", "5.0.0", "5.4.0", "5.12.1"}) {
+    const auto found = kernel_questions(wheels({{"transformers", version}, {"kernels", "0.12.3"}}), {});
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].find("some models") == std::string::npos);
+  }
 }

@@ -105,6 +105,11 @@ TEST_CASE("what does not run with another package is found beside it, from its f
   const auto found = findings({{"transformers-stream-generator", "0.0.5"}, {"transformers", "5.19.0"}});
   REQUIRE(found.size() == 1);
   CHECK(found[0].remedy.find("transformers<5") != std::string::npos);
+  for (const char* bad : {"5.0.0", "5.12.1"}) {
+    CHECK(findings({{"transformers", bad}, {"kernels", "0.15.2"}}).size() == 1);
+    CHECK(findings({{"transformers", bad}, {"kernels", "0.14.1"}}).empty());
+  }
+  CHECK(findings({{"transformers", "5.13.0"}, {"kernels", "0.15.2"}}).empty());
 }
 
 TEST_CASE("every setting of the table can be carried as a variable of the environment") {
