@@ -168,6 +168,21 @@ void refuse_second_revision(const std::vector<LockedKernel>& kernels, const Kern
                    .next = "leave one of them out, or require \"kernels>=0.15.1\""});
 }
 
+// One variable leads such a loader to all of them.
+void refuse_too_many(const std::vector<LockedKernel>& kernels, const KernelSystem& system) {
+  const bundle::Variables variables = kernel_variables(kernels);
+  const auto local = variables.find("LOCAL_KERNELS");
+  if (local == variables.end()) return;
+  if (bundle::fault_of_carried_variable(local->first, local->second) == nullptr) return;
+  throw Error(ErrorCode::Usage,
+              {.what = "this loader is led to its kernels by one variable, which cannot name so many",
+               .where = "[[kernel]] of the job file",
+               .expected = "a value of LOCAL_KERNELS that a bundle can carry, of 300 bytes",
+               .got = fmt::format("{} bytes for {} kernels, for kernels {}", local->second.size(), kernels.size(),
+                                  system.loader.text()),
+               .next = "require \"kernels>=0.15.1\", which needs no such variable, or carry fewer kernels"});
+}
+
 }  // namespace
 
 std::vector<LockedKernel> lock_kernels(const std::vector<ModelSpec>& kernels, const std::vector<LockedWheel>& wheels,
@@ -191,6 +206,7 @@ std::vector<LockedKernel> lock_kernels(const std::vector<ModelSpec>& kernels, co
     locked.push_back(std::move(kernel));
   }
   refuse_second_revision(locked, system);
+  refuse_too_many(locked, system);
   return locked;
 }
 

@@ -53,6 +53,21 @@ struct KernelDesk {
                         {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)});
   }
   std::vector<LockedKernel> lock() { return lock({revision}); }
+  // Several repositories of these files, each of which is asked for at v1.
+  std::vector<LockedKernel> lock_repositories(const std::vector<std::string>& names) {
+    std::vector<ModelSpec> asked;
+    for (const std::string& name : names) {
+      hub.publish(name, files, bundle::Version::leading(loader) < bundle::Version{.minor = 14} ? "models" : "kernels",
+                  "v1");
+      asked.push_back({.hub = Hub::HfHub, .endpoint = hub.endpoint(), .repo = name, .revision = "v1"});
+    }
+    std::vector<LockedWheel> wheels;
+    for (const auto& [name, version] : {std::pair("kernels", loader), std::pair("torch", torch)})
+      wheels.push_back({.name = name, .version = version, .file_name = {}, .url = {}, .sha256 = {}});
+    bundle::Progress progress(nullptr);
+    return lock_kernels(asked, wheels, arch, cache, progress,
+                        {.jobs = 2, .attempts = 2, .first_pause = std::chrono::milliseconds(1)});
+  }
 };
 
 std::vector<std::string> places_of(const LockedKernel& kernel) {
@@ -104,6 +119,16 @@ TEST_CASE("loaders before 0.15.1 are led to a kernel by LOCAL_KERNELS, and those
   CHECK(kernel_variables(desk.lock()).at("LOCAL_KERNELS").find("hub/kernels--org--tiny/") != std::string::npos);
   desk.loader = "0.15.2";
   CHECK(desk.lock({"v1", "main"}).size() == 2);
+}
+
+TEST_CASE("more kernels than LOCAL_KERNELS can name are refused for a loader that needs it, and for no other") {
+  KernelDesk desk;
+  const std::vector<std::string> three = {"kernels-community/one", "kernels-community/two", "kernels-community/three"};
+  desk.loader = "0.13.0";
+  CHECK(desk.lock_repositories({three[0], three[1]}).size() == 2);
+  CHECK_REFUSED(desk.lock_repositories(three), Usage, "for 3 kernels");
+  desk.loader = "0.15.2";
+  CHECK(desk.lock_repositories(three).size() == 3);
 }
 
 TEST_CASE("a kernel that the environment's loader cannot load is refused, with what there is") {
