@@ -182,8 +182,12 @@ TEST_CASE("a tokenizer whose vocabulary has an unusual name is complete") {
   for (const ModelFiles& files :
        {with(with(bare, "vocab.json", "{}"), "preprocessor_config.json", "{}"),            // wav2vec2
         with(with(with(bare, "vocab.json", "{}"), "source.spm", "x"), "target.spm", "x"),  // Marian
-        with(bare, "spm.model", "x"), with(bare, "tokenizer.model.v3", "x"), with(bare, "ice_text.model", "x"),
-        with(bare, "tokenizer_config.json", R"({"tokenizer_class": "ByT5Tokenizer"})")}) {
+        with(bare, "spm.model", "x"),                                                      // DeBERTa-v2
+        with(bare, "tokenizer.model.v3", "x"),                                             // Mistral v3
+        with(bare, "ice_text.model", "x"),                                                 // ChatGLM-1
+        with(bare, "tokenizer_config.json", R"({"tokenizer_class": "ByT5Tokenizer"})"),
+        with(bare, "tokenizer_config.json", R"({"tokenizer_class": "CanineTokenizer"})"),
+        with(bare, "tokenizer_config.json", R"({"tokenizer_class": "PerceiverTokenizer"})")}) {
     const ModelReport report = Desk().look(files);
     CHECK_MESSAGE(report.faults.empty(), all(report.faults));
     CHECK_MESSAGE(report.warnings.empty(), all(report.warnings));
