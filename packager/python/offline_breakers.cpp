@@ -184,8 +184,14 @@ const std::vector<Row>& table() {
        "carry them as [[data]] with into = \"data/opencompass\"",
        {"COMPASS_DATA_CACHE=${PREFIX}/data/opencompass"},
        {}},
-      // LLaMA-Factory's and SwanLab's own documents: mode="local".
-      {"swanlab", "", "", "sends runs to its service", "use mode=\"local\"", {}, {}},
+      // wheel swanlab 0.10.3: sdk/internal/settings/__init__.py, `mode` with the prefix SWANLAB_.
+      {"swanlab",
+       "",
+       "",
+       "logs in and sends runs to its service",
+       "keep runs here; `swanlab sync` sends them later",
+       {"SWANLAB_MODE=offline"},
+       {}},
 
       // ---- compile when they run
       // wheel triton 3.6.0: runtime/build.py (gcc or clang), backends/nvidia/driver.c (#include <Python.h>);
@@ -259,6 +265,18 @@ const std::vector<Row>& table() {
        {},
        "transformers",
        "5"},
+      // wheels transformers 5.4.0 and 5.12.1 beside kernels 0.15.2 and 0.17.2, imported: integrations/hub_kernels.py
+      // makes
+      // layers that name no version; 5.0.0, 5.4.0 and 5.12.1 beside 0.14.1, and 5.13.1 beside 0.15.2, can be.
+      {"transformers",
+       "5",
+       "5.12.99",
+       "cannot be imported: its layers name no version of a kernel, which kernels refuses from 0.15 on",
+       "constraints = [\"kernels<0.15\"], or transformers 5.13 or newer",
+       {},
+       {},
+       "kernels",
+       "0.15"},
   };
   return rows;
 }

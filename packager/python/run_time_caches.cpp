@@ -26,6 +26,11 @@ constexpr Row kRows[] = {
     // numba/core/caching.py: __pycache__ beside the source, which lies in the prefix; keyed by path, mtime and
     // processor.
     {"numba", "NUMBA_CACHE_DIR", "numba", false},
+    // wheel cupy-cuda13x 14.2.0: cuda/_compiler_cache.py, ~/.cupy/kernel_cache; cuda/compiler.py: keyed by source,
+    // options,
+    // the GPU's architecture, NVRTC's version and its own.
+    {"cupy-cuda12x", "CUPY_CACHE_DIR", "cupy", false},
+    {"cupy-cuda13x", "CUPY_CACHE_DIR", "cupy", false},
     // tilelang/env.py: ~/.tilelang/cache; keyed by script, target and library.
     {"tilelang", "TILELANG_CACHE_DIR", "tilelang", false},
     // DeepGEMM's csrc/jit/compiler.hpp: ~/.deep_gemm; keyed by kernel, compiler and flags.

@@ -117,7 +117,8 @@ TEST_CASE("every setting of the table can be carried as a variable of the enviro
   for (const char* name :
        {"huggingface-hub", "datasets", "modelscope", "ms-swift",      "tiktoken",    "openai-harmony", "nltk",
         "litellm",         "gradio",   "wandb",      "mlflow-skinny", "triton",      "vllm",           "ray",
-        "unsloth",         "evaluate", "spacy",      "timm",          "torchvision", "lm-eval",        "opencompass"})
+        "unsloth",         "evaluate", "spacy",      "timm",          "torchvision", "lm-eval",        "opencompass",
+        "swanlab"})
     all.emplace_back(name, "4.0");
   const std::vector<std::string> settings = offline_settings(findings(all));
   CHECK(settings.size() >= 17);
@@ -131,10 +132,10 @@ TEST_CASE("every setting of the table can be carried as a variable of the enviro
 
 TEST_CASE("caches that packages write have a place below the user's own, keyed by version where they are not") {
   std::vector<LockedWheel> wheels;
-  for (const char* name : {"torch", "matplotlib", "numba", "tilelang", "deep_gemm", "unsloth", "numpy"})
+  for (const char* name : {"torch", "matplotlib", "numba", "tilelang", "deep_gemm", "unsloth", "cupy_cuda13x", "numpy"})
     wheels.push_back({.name = name, .version = "2.11.0+cu128", .file_name = {}, .url = {}, .sha256 = {}});
   const bundle::Variables variables = cache_variables(wheels, "3.11");
-  CHECK(variables.size() == 7);
+  CHECK(variables.size() == 8);
   CHECK(variables.at("TORCHINDUCTOR_CACHE_DIR") == "${CACHE}/torchinductor");
   CHECK(variables.at("TORCH_EXTENSIONS_DIR") == "${CACHE}/torch_extensions/2.11.0+cu128-py3.11");
   for (const auto& [name, value] : variables) {
