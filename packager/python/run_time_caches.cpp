@@ -18,6 +18,8 @@ struct Row {
 
 constexpr Row kRows[] = {
     // torch 2.11.0: _inductor/runtime/cache_dir_utils.py, /tmp/torchinductor_USER; keyed by contents and GPU.
+    // Precompiled
+    // headers of C++ stay there, whatever is set (_inductor/codecache.py, _HEADER_DIR).
     {"torch", "TORCHINDUCTOR_CACHE_DIR", "torchinductor", false},
     // The same, utils/cpp_extension.py: keyed by the extension's name alone once the variable is set.
     {"torch", "TORCH_EXTENSIONS_DIR", "torch_extensions", true},

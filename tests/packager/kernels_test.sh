@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A made kernel of Python alone and of a native file, on a hub on the loopback: packed for three releases of its loader
 # (the package kernels), whose offline rules differ, installed, and loaded by each without a network, from a prefix that
-# cannot be written. What it is asked for otherwise fails there. Needs the package index; by label `network`.
+# cannot be written. What it is asked for otherwise fails there. Beside sealift-repo as the site's own hub, which has no
+# kernels, LOCAL_KERNELS leads to the carried one. Needs the package index; by label `network`.
 #   kernels_test.sh BIN UV [VERSION...]
 set -euo pipefail
 . "$(dirname "$(realpath "$0")")/real_bundle.sh"
@@ -40,6 +41,32 @@ except Exception as error:
     print(kernels.__version__, "loads by", ", ".join(loads), "and not org/other:", type(error).__name__)
 END
 
+# In a network of its own, with the bundle's repository as the hub that is asked.
+cat > beside_hub.sh << 'END'
+ip link set lo up
+"$1/sealift-repo" serve out/tiny-1 --fingerprint "$(cat fingerprint)" --listen 127.0.0.1:8080 --quiet 2> served & repo=$!
+until (exec 3<> /dev/tcp/127.0.0.1/8080) 2> /dev/null; do kill -0 $repo || { cat served; exit 1; }; done
+HF_HUB_OFFLINE=0 HF_ENDPOINT=http://127.0.0.1:8080 site/current/bin/python3 -W ignore beside_hub.py || { kill $repo; exit 1; }
+kill $repo
+END
+cat > beside_hub.py << 'END'
+import glob, os, subprocess, sys, kernels
+trusted = {} if kernels.__version__ < "0.14" else {"trust_remote_code": True}
+def loads():
+    try:
+        return kernels.get_kernel("org/tiny", version=1, **trusted).answer == 42
+    except Exception as error:
+        print(kernels.__version__, "asks the hub:", type(error).__name__, str(error).splitlines()[0][:100])
+        return False
+if "LOCAL_KERNELS" in os.environ:
+    assert loads()
+    print(kernels.__version__, "loads by LOCAL_KERNELS beside a hub without kernels")
+else:
+    assert not loads(), "the hub has kernels: docs/models_and_data.md says that it has none"
+    (place,) = glob.glob("site/current/hub/*/snapshots/*")
+    sys.exit(subprocess.run([sys.executable, *sys.argv], env={**os.environ, "LOCAL_KERNELS": "org/tiny=" + place}).returncode)
+END
+
 for version in "${@:-0.13.0 0.15.2 0.17.2}"; do
   for loader in $version; do
     rm -rf out site keys
@@ -50,6 +77,7 @@ for version in "${@:-0.13.0 0.15.2 0.17.2}"; do
     install_bundle tiny "$work/site" > said 2>&1 || { cat said; exit 1; }
     chmod -R a-w site/generations
     HF_ENDPOINT='' HOME=$work/home unshare -rn site/current/bin/python3 -W ignore load.py
+    HOME=$work/home unshare -rn bash beside_hub.sh "$bin"
     chmod -R u+w site
   done
 done
