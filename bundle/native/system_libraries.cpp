@@ -73,6 +73,7 @@ constexpr OptionalPlugin kOptionalPlugins[] = {
     {"tbbpool.*.so", "numba takes the first threading layer that loads: TBB, OpenMP, its own"},
     {"omppool.*.so", "likewise"},
     {"libbitsandbytes_*.so", "bitsandbytes has one for each CUDA, ROCm and XPU, and takes that of torch"},
+    {"attach_linux_*.so", "debugpy puts it into another process when it is told to, through that one's debugger"},
     {"_tensor_bridge.*.so", "cuda.core imports it for tensors of torch, once torch's symbols are there"},
 };
 

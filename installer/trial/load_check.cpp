@@ -121,13 +121,18 @@ std::string missing_library(const std::string& reason) {
   return end == reason.npos ? "" : reason.substr(0, end);
 }
 
+// "version `GLIBC_2.32' not found", whoever has that library.
+bool lacks_version(const std::string& reason) {
+  const std::size_t end = reason.find(kVersion);
+  return end != reason.npos && reason.find(kNotFound, end) != reason.npos;
+}
+
 // Whether a library of the machine itself, which the bundle does not bring, lacks a version that is asked for
 // ("/usr/lib/libfabric.so.1: version `FABRIC_1.8' not found"): as good as none. C's and C++'s own are no plug-in's
 // host.
 bool is_older_than_wanted(const std::string& reason, const std::set<std::string>& carried) {
-  const std::size_t end = reason.find(kVersion);
-  if (end == reason.npos || !reason.starts_with('/') || reason.find(kNotFound, end) == reason.npos) return false;
-  const std::string name = fs::path(reason.substr(0, end)).filename().string();
+  if (!reason.starts_with('/') || !lacks_version(reason)) return false;
+  const std::string name = fs::path(reason.substr(0, reason.find(kVersion))).filename().string();
   return !carried.contains(name) && !bundle::belongs_to_target(name) && !bundle::is_interpreter_library(name);
 }
 
@@ -156,7 +161,7 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& genera
       report.host.push_back({file.path, reason});
     } else {
       const bool known = bundle::is_optional_plugin(file.path.substr(file.path.rfind('/') + 1));
-      const bool plugin = !file.program && (known ? absent || left.contains(missing)
+      const bool plugin = !file.program && (known ? absent || lacks_version(reason) || left.contains(missing)
                                                   : absent && !file.needed && !is_extension_module(file.path));
       if (plugin) left.insert(file.soname);
       (plugin ? report.plugins : report.broken).push_back({file.path, reason});

@@ -141,7 +141,8 @@ class Check {
 
   // ld.so: "version `GLIBCXX_3.4.30' not found (required by ...)". A library without versions is taken as it is.
   void symbol_versions() {
-    std::map<std::pair<std::string, std::string>, std::pair<std::set<std::string>, std::set<std::string>>> lacks;
+    std::map<std::pair<std::string, std::string>, std::pair<std::set<std::string>, std::set<std::string>>> lacks,
+        plugins;
     for (const auto& [edge, provider] : walk_.found) {
       const NativeFile& file = at(edge.first);
       const auto wanted = file.elf.wanted_versions.find(edge.second);
@@ -149,16 +150,22 @@ class Check {
       if (wanted == file.elf.wanted_versions.end() || offered.empty()) continue;
       for (const std::string& version : wanted->second) {
         if (offered.contains(version)) continue;
-        auto& [versions, who] = lacks[{edge.second, at(provider).path}];
+        const bool plugin = bundle::is_optional_plugin(file.file_name());
+        auto& [versions, who] = (plugin ? plugins : lacks)[{edge.second, at(provider).path}];
         versions.insert(version);
         who.insert(described(file));
       }
     }
+    const auto told = [](const auto& library, const auto& lack) {
+      return fmt::format("{} ({}) does not offer {}; wanted by {}", library.first, library.second, several(lack.first),
+                         several(lack.second));
+    };
     for (const auto& [library, lack] : lacks)
-      find(Kind::SymbolVersion, Severity::Refusal, library.first,
-           fmt::format("{} ({}) does not offer {}; wanted by {}", library.first, library.second, several(lack.first),
-                       several(lack.second)),
+      find(Kind::SymbolVersion, Severity::Refusal, library.first, told(library, lack),
            "carry a newer one, or use a build that was made for an older one");
+    for (const auto& [library, lack] : plugins)
+      find(Kind::SymbolVersion, Severity::Note, library.first, told(library, lack),
+           "nothing, unless the site uses this plugin");
   }
 
   // ld.so: "undefined symbol: ...", when the file is loaded, or when a program comes to it. What nothing loads but code
@@ -180,7 +187,21 @@ class Check {
     }
   }
 
+  // What only one of many hosts opens says nothing of the others.
+  void plugin_floors() {
+    for (std::size_t i = 0; i < index_.size(); ++i) {
+      const std::optional<GlibcVersion> needed = at(i).elf.glibc_floor();
+      if (!index_.fits(i) || !needed || *needed <= target_.glibc || !bundle::is_optional_plugin(at(i).file_name()))
+        continue;
+      find(Kind::GlibcFloor, Severity::Note, {},
+           fmt::format("{} needs glibc {}, newer than the {} {}", described(at(i)), needed->text(),
+                       carried_ ? "carried" : "target's", target_.glibc.text()),
+           "nothing, unless the site uses this plugin");
+    }
+  }
+
   void glibc_floors() {
+    plugin_floors();
     for (const auto& [owner, floors] : report_.floors) {
       const auto glibc = floors.find("GLIBC");
       if (glibc == floors.end()) continue;

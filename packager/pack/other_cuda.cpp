@@ -12,6 +12,7 @@
 #include "packager/resolve/metadata_headers.hpp"
 #include "packager/tables/toml_file.hpp"
 #include "sealift/bundle/core/byte_source.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -25,7 +26,9 @@ bool is_lost(const NativeFinding& finding) {
   return finding.severity == Severity::Refusal && finding.kind == Kind::MissingLibrary;
 }
 
+// One of several plugins for several CUDAs is passed over, so it is no cause (bitsandbytes beside xformers).
 bool needs(const NativeFile& file, const std::string& library) {
+  if (bundle::is_optional_plugin(file.file_name())) return false;
   return std::find(file.elf.needed.begin(), file.elf.needed.end(), library) != file.elf.needed.end();
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "packager/native/native_report.hpp"
+#include "packager/pack/other_cuda.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -479,6 +480,37 @@ TEST_CASE("a broken ELF file is refused where it would be imported, else a warni
     broken.path = kSite + "a/_c.abi3.so";
     CHECK(only(bundle.check()).severity == Severity::Refusal);
   }
+}
+
+TEST_CASE("a plugin for another host may need a newer glibc or libstdc++ than the target has, and sets no floor") {
+  Bundle bundle;  // bitsandbytes for XPU, which Debian 11 takes from pip; debugpy's, in a wheel for any machine
+  bundle.add("lib/libstdc++.so.6", "the interpreter").elf.offered_versions = {"CXXABI_1.3.12"};
+  NativeFile& plugin = bundle.add(kSite + "b/libbitsandbytes_xpu2025.so");
+  plugin.elf.needed = {"libstdc++.so.6"};
+  plugin.elf.wanted_versions = {{"libc.so.6", {"GLIBC_2.99"}}, {"libstdc++.so.6", {"CXXABI_1.3.13"}}};
+  bundle.add(kSite + "d/attach_linux_amd64.so").elf.wanted_versions["libc.so.6"] = {"GLIBC_2.98"};
+  const NativeReport report = bundle.check();
+  CHECK(report.count(Severity::Refusal) == 0);
+  CHECK(report.count(Severity::Note) == 3);
+  CHECK(glibc_floor(report) == bundle::GlibcVersion{});
+  SUBCASE("what Python imports may not") {
+    bundle.add(kSite + "d/_c.abi3.so").elf.wanted_versions["libc.so.6"] = {"GLIBC_2.98"};
+    CHECK(bundle.check().count(Severity::Refusal) == 1);
+  }
+}
+
+TEST_CASE("a package that misses its CUDA is named, and not one that has a plugin for each CUDA") {
+  Bundle bundle;  // bitsandbytes beside xformers for CUDA 12
+  bundle.add(kSite + "nvidia/lib/libcudart.so.13", "cuda.whl");
+  bundle.add(kSite + "b/libbitsandbytes_cuda126.so", "bitsandbytes-0.50.2-py3-none-any.whl").elf.needed = {
+      "libcudart.so.12"};
+  bundle.add(kSite + "x/_C.so", "xformers-0.0.35-py39-none-any.whl").elf.needed = {"libcudart.so.12"};
+  NativeReport report = bundle.check();
+  name_other_cuda(report, bundle.files, PackPlan{});
+  const bundle::Error error = test::refusal([&] { require_native(report, bundle.target, {}); });
+  CHECK(test::mentions(error, "xformers is for CUDA 12, and the bundle carries CUDA 13"));
+  CHECK(test::mentions(error, "excludes = [\"xformers\"]"));
+  CHECK_FALSE(test::mentions(error, "excludes = [\"bitsandbytes\"]"));
 }
 
 TEST_CASE("everything that is refused is said in one error, each with its remedy") {
