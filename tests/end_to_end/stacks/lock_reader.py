@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What run.sh asks of a lock or of a job: `versions LOCK`, `wheels LOCK` (digest and name), `requirements JOB`.
+# What run.sh asks of a lock or of a job: `versions LOCK`, `wheels LOCK` (digest and name), `requirements JOB`
+# (and what constrains them).
 import sys
 import tomllib
 
@@ -11,4 +12,4 @@ if what == "versions":
 elif what == "wheels":
     print("\n".join("%s %s" % (wheel["sha256"], wheel["file"]) for wheel in said["wheel"]))
 else:
-    print("\n".join(said["python"]["requirements"]))
+    print("\n".join(said["python"]["requirements"] + said["python"].get("constraints", [])))

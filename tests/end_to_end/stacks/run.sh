@@ -23,7 +23,7 @@ export PATH=/usr/bin:$prerequisites/uv/bin:$PATH UV_CACHE_DIR=$out/uv-cache
 mkdir -p "$out/logs"
 host=$out/host prefix=/opt/sealift/current
 source "$project/samples/bare_host.sh"
-end() { if [ "$mounts" = bind ]; then while umount -l "$host" 2>/dev/null; do :; done; fi; rm -rf "$host" "$out/bundle" "$out/wheels" "$out/uv-cache"; }
+end() { if [ "$mounts" = bind ]; then while umount -l "$host" 2>/dev/null; do :; done; fi; rm -rf "$host" "$host.gone" "$out/bundle" "$out/wheels" "$out/uv-cache"; }
 trap end EXIT
 [ -f "$out/keys/root.1.json" ] || { rm -rf "$out/keys"; "$bin/sealift-pack" keygen "$out/keys" > "$out/logs/keygen.log" 2>&1; }
 fingerprint=$(cat "$out/keys/root.fingerprint")
@@ -31,11 +31,16 @@ faults=0
 told() { echo "$stack: $*" | tee -a "$out/logs/$stack.told.log"; }
 timed() { local name=$1 began=$SECONDS status=0; shift; "$@" > "$log.$name.log" 2>&1 || status=$?; told "$name: $([ $status = 0 ] && echo ok || echo "FAILED ($status): $(grep -v '^ *$' "$log.$name.log" | tail -1 | cut -c1-300)"), $((SECONDS - began)) s"; return $status; }
 
-bare_host() {  # bare_host SUITE
+bare_host() {  # bare_host SUITE. A host has some hundred thousand files, whose removal takes minutes: beside what follows
   local name=$1
   [ "$name" != bookworm ] || name=host
   [ -f "$prerequisites/bare-$name.tar" ] || { mmdebstrap --quiet --format=tar --variant=minbase "$1" "$prerequisites/bare-$name.tar.partial"; mv "$prerequisites/bare-$name.tar.partial" "$prerequisites/bare-$name.tar"; }
-  rm -rf "$host" && mkdir -p "$host/disc"
+  if [ -e "$host" ]; then
+    wait
+    mv "$host" "$host.gone"
+    rm -rf "$host.gone" &
+  fi
+  mkdir -p "$host/disc"
   tar -C "$host" --exclude='./dev/*' -xf "$prerequisites/bare-$name.tar"
   mkdir "$host/var/tmp/steps" && cp "$here"/*.py "$here"/steps/*.py "$host/var/tmp/steps/"
 }
@@ -54,6 +59,7 @@ peer() {
   rm -rf "$out/wheels" && mkdir "$out/wheels" && cp -a "$python" "$host/opt/peer"
   "$python/bin/python3.11" -I "$here/lock_reader.py" wheels "$lock" | while read -r sha file; do ln "$cache/sha256/$sha" "$out/wheels/$file"; done
   uv pip install --quiet --offline --no-index --no-deps --python "$host/opt/peer/bin/python3.11" "$out"/wheels/*.whl
+  { grep -lIF "$host/opt/peer" "$host"/opt/peer/bin/* || true; } | xargs -r sed -i "s#$host/opt/peer#/opt/peer#g"  # first lines of programs
   rm -rf "$out/wheels" "$out/uv-cache/archive-v0"
 }
 step() { inside /usr/bin/env MODELSCOPE_OFFLINE=1 HF_HUB_OFFLINE=1 timeout 600 "$1" /var/tmp/steps/"${stack}_step.py"; }
