@@ -59,7 +59,10 @@ def run_rank(options, store):
     rank, world, cuda = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), options.device == "cuda"
     os.environ.update(NCCL_HOSTID=f"sealift-bench-{rank}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")
     device = torch.device("cuda", 0) if cuda else torch.device("cpu")
-    distributed.init_process_group("nccl" if cuda else "gloo", init_method=store, rank=rank, world_size=world)
+    if cuda:
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if cuda else "gloo", init_method=store, rank=rank, world_size=world,
+                                   **({"device_id": device} if cuda else {}))
 
     def ended():
         if cuda:

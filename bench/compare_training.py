@@ -58,11 +58,12 @@ class Job:
                 environment.update(
                     RANK=str(rank), WORLD_SIZE=str(side.ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(side.ranks),
                     MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.store.port), TORCHELASTIC_USE_AGENT_STORE="True")
-            if side.peer_settings is None:  # no rank outlives this program
-                self.ranks.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", program, *arguments], stdin=subprocess.PIPE,
-                                                   stdout=subprocess.PIPE, text=True, env=environment))
-            else:
+            command = [program] if side.peer_settings is None else [sys.executable, f"{HERE}/training_peer.py", *side.peer_settings]
+            if side.peer_settings is not None and LLAMA == "llama_tiny":  # else its memory would be less than a program's own
                 self.ranks.append(forked.Forked("training_peer", [*side.peer_settings, *arguments], environment))
+            else:  # no rank outlives this program
+                self.ranks.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command, *arguments], stdin=subprocess.PIPE,
+                                                   stdout=subprocess.PIPE, text=True, env=environment))
         self.losses = []
         self.steps = 0
 

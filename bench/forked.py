@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A Python program of bench/ in a process that has imported torch already, which takes seconds of a processor: for
-# compare_training.py, which starts dozens of them.
+# compare_training.py where it is only tried, in small.
 # Each is forked from a server that has imported, and has touched neither a GPU nor a thread. It is used as a subprocess.Popen
 # with pipes. None outlives the server, and so whoever started it.
 import ctypes

@@ -41,15 +41,19 @@ trap 'rm -rf "$log"' EXIT
 ended= running=
 trap 'ended=143; [ -z "$running" ] || kill -TERM "$running"' TERM INT HUP
 
+failed= left_out=
 # page: writes it anew, so that a later part cannot lose the figures of those before.
 page() {
-  "$python" bench/gpu_page.py "$log" "$device" "$tiny" >"$out.partial"
-  mv "$out.partial" "$out"
+  if "$python" bench/gpu_page.py "$log" "$device" "$tiny" >"$out.partial"; then
+    mv "$out.partial" "$out"
+  else
+    echo "gpu.sh: the page was not written; $out is as it was before this part" >&2
+    [[ $failed == *\ page* ]] || failed+=" page"
+  fi
 }
 
 # part NAME SECONDS COMMAND...: runs it for at most so long, with all that it starts (limited.py); keeps what it says on stdout
 # in NAME.out, on stderr in NAME.err, its code in NAME.code; 77 is of what cannot be run here.
-failed= left_out=
 part() {
   local name=$1 seconds=$2 code=0 said copied
   local own=GPU_SECONDS_$name

@@ -5,6 +5,7 @@
 //   sealift-bench-profile sft --SETTING VALUE...    environment: BENCH_PROFILE, the file to write
 // A line: name, CPU or a device, begin, end [ns], thread; tab-separated. One process: ranks that it starts are not
 // seen.
+#include <kineto/ActivityType.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 #include <torch/torch.h>
 
@@ -41,6 +42,10 @@ void write(const std::string& path) {
   const auto result = profiler::disableProfiler();
   std::ofstream file(path);
   for (const auto& event : result->events()) {
+    const auto type = static_cast<libkineto::ActivityType>(event.activityType());
+    // Names for stretches of time: nothing ran.
+    if (type == libkineto::ActivityType::USER_ANNOTATION || type == libkineto::ActivityType::GPU_USER_ANNOTATION)
+      continue;
     file << event.name() << '\t' << (event.deviceType() == c10::DeviceType::CPU ? "CPU" : "device") << '\t'
          << event.startNs() << '\t' << event.endNs() << '\t' << event.startThreadId() << '\n';
   }

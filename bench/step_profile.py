@@ -25,7 +25,7 @@ def profile(step, device):
             step()
         seconds = time.perf_counter() - begin
     events = [(event.name(), event.device_type().name, event.start_ns(), event.end_ns(), event.start_thread_id())
-              for event in profiler.profiler.kineto_results.events()]
+              for event in profiler.profiler.kineto_results.events() if not event.is_user_annotation()]
     return counted(events, STEPS, seconds, device)
 
 

@@ -37,12 +37,15 @@ if "BENCH_PROFILE" in os.environ:
 PEERS = """
 import os
 def on_ranks(options, context, count, work=None):
+    if work and os.environ["BREAK"] == "rubbish":
+        os.write(1, b'{"name": "all_red')
+        os.kill(os.getpid(), 9)
     if work:
         wrong = 3 if "wrong sum" in os.environ["BREAK"] else 0
         return [{"name": "all_reduce float32", "ranks": count, "mib": 1, "ms": 2.0, "gb_per_second": 0.5, "wrong": wrong}], None
     why = "rank 1 ended with 1: OSError: model is missing" if "peer" in os.environ["BREAK"] and options.method == "ddp" else None
     return [{"ms_per_step": 1.0, "tokens_per_second": 100, "peak_mib": 7, "first_loss": 5.0, "last_loss": 4.0}], why
-def lacks(options): return False
+def lacks(options): return os.environ["BREAK"] == "no peers"
 def forking(): return None
 def make(shape, folder): raise SystemExit("not asked for")
 class token_table(list):
@@ -83,8 +86,9 @@ FIGURES = {"tests": "all passed", "trainer_fp32": "fp32: passed", "trainer_mixed
            "tuning": "| `lora_plain_compiled` | 1 | 2 x 32 | fp32 | 1.0 | 100 | 7 | 5.0000000 | 2.00 |"}
 
 
-def check(script, build, broken, parts, said, on_page, kept=(), only="", **more):
-    """`parts` fail, these alone, and say so; the page has the figures of all others, and of the failed ones that are `kept`."""
+def check(script, build, broken, parts, said, on_page, kept=(), only="", absent=(), **more):
+    """`parts` fail, these alone, and say so; the page has the figures of all others but the `absent`, and of those failed
+    ones that are `kept`."""
     page, running = start(script, build, broken, only, **more)
     _, stderr = running.communicate(timeout=100)
     text = page.read_text()
@@ -94,7 +98,7 @@ def check(script, build, broken, parts, said, on_page, kept=(), only="", **more)
         assert each in stderr, (broken, each, stderr)
     for name, figure in FIGURES.items():
         if not only or name in only.split(","):
-            assert (figure in text) == (name not in parts.split() or name in kept), (broken, name, text)
+            assert (figure in text) == (name not in [*parts.split(), *absent] or name in kept), (broken, name, text)
     for each in on_page:
         assert each in text, (broken, each, text)
 
@@ -138,5 +142,10 @@ with tempfile.TemporaryDirectory() as name:
           only="trainer_fp32,trainer_mixed,llama", GPU_SECONDS_trainer_mixed="2", SLEEP="98765")
     assert not strays("98765")
     test_told_to_end(script, build)
+    check(script, build, "rubbish", "collectives", ["gpu.sh: ended by signal 9"], ["over Gloo: **failed** (killed)"], only="tests,collectives,llama")
+    check(script, build, "no peers", "", ["these parts were left out: tuning;"], ["tuning: **left out**"], only="llama,tuning", absent=["tuning"])
     (build / "bin/staging_test").unlink()
     check(script, build, "", "tests", ["staging_test: No such file"], ["Tests: **failed** (a program is missing)"], only="tests,llama")
+    (script.parent / "gpu_page.py").write_text("raise OSError('disk full')")
+    _, running = start(script, build, "", "llama")
+    assert "these parts failed: page;" in running.communicate(timeout=60)[1] and running.returncode == 1

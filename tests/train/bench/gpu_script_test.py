@@ -55,6 +55,13 @@ def test_refusals(folder):
         assert ended.returncode == 2 and said in ended.stderr, (arguments, ended)
 
 
+def test_left_out(folder):
+    """A Python without transformers: status 77, and what to do."""
+    for tuner, said in (("lora", "no transformers and no peft: install it beside torch"), ("full", "no transformers: install it beside torch")):
+        ended = subprocess.run([sys.executable, ROOT / "bench/peers.py", folder, "--tuners", tuner], capture_output=True, text=True, env={})
+        assert ended.returncode == 77 and said in ended.stderr, ended
+
+
 def test_failed_run():
     """A run that fails or hangs is a line with its reason."""
     module, context = peers(), multiprocessing.get_context("fork")
@@ -92,5 +99,6 @@ with tempfile.TemporaryDirectory() as name:
     test_first_losses()
     test_counts()
     test_refusals(pathlib.Path(name))
+    test_left_out(pathlib.Path(name))
     test_failed_run()
     test_script(pathlib.Path(name))
