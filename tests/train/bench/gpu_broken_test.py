@@ -17,7 +17,7 @@ import json, os, pathlib, signal, subprocess, sys
 asked = " ".join(sys.argv[1:])
 broken = os.environ["BREAK"].split(",")
 if sys.argv[1] == "check":
-    print("losses agree"); sys.exit(0)
+    sys.exit("losses differ by 2e-4" if "differs" in broken and "1e-4" in asked else 0)
 out = pathlib.Path(sys.argv[[i for i, word in enumerate(sys.argv) if word in ("--out", "--output-dir")][-1] + 1])
 out.mkdir(parents=True, exist_ok=True)
 if sys.argv[1] == "run":
@@ -142,6 +142,8 @@ with tempfile.TemporaryDirectory() as name:
           only="trainer_fp32,trainer_mixed,llama", GPU_SECONDS_trainer_mixed="2", SLEEP="98765")
     assert not strays("98765")
     test_told_to_end(script, build)
+    check(script, build, "differs", "trainer_fp32", ["losses differ by 2e-4", "gpu.sh: failed: check"], ["fp32: **failed** (exit status 1)"],
+          only="trainer_fp32,trainer_mixed")
     check(script, build, "rubbish", "collectives", ["gpu.sh: ended by signal 9"], ["over Gloo: **failed** (killed)"], only="tests,collectives,llama")
     check(script, build, "no peers", "", ["these parts were left out: tuning;"], ["tuning: **left out**"], only="llama,tuning", absent=["tuning"])
     (build / "bin/staging_test").unlink()
