@@ -41,7 +41,7 @@ trap 'rm -rf "$log"' EXIT
 ended= running=
 trap 'ended=143; [ -z "$running" ] || kill -TERM "$running"' TERM INT HUP
 
-failed= left_out=
+failed= left_out= parts=,
 # page: writes it anew, so that a later part cannot lose the figures of those before.
 page() {
   if "$python" bench/gpu_page.py "$log" "$device" "$tiny" >"$out.partial"; then
@@ -58,6 +58,7 @@ part() {
   local name=$1 seconds=$2 code=0 said copied
   local own=GPU_SECONDS_$name
   shift 2
+  parts+=$name,
   [ -z "$only" ] || [[ $only == *,$name,* ]] || return 0
   [ -z "$ended" ] || return 0
   echo "gpu.sh: $name" >&2
@@ -78,6 +79,7 @@ part() {
   esac
   page
 }
+
 # The tests need no GPU's worth of memory, so they come first.
 if [ $device = cuda ]; then
   part tests 1200 "$build/bin/gpu_test"
@@ -161,6 +163,9 @@ else
   tuning tuning_full 1800 --tuners full --rows $((2 * gpus)) --precision mixed
 fi
 
+for name in ${only//,/ }; do
+  [[ $parts == *,$name,* ]] || { echo "gpu.sh: --only: there is no part '$name'; use some of $(echo ${parts//,/ })" >&2; failed+=" $name"; }
+done
 if [ -n "$ended" ]; then
   echo "gpu.sh: told to end; what it has so far is in $out" >&2
   exit "$ended"

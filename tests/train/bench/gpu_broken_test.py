@@ -146,6 +146,7 @@ with tempfile.TemporaryDirectory() as name:
           only="trainer_fp32,trainer_mixed")
     check(script, build, "rubbish", "collectives", ["gpu.sh: ended by signal 9"], ["over Gloo: **failed** (killed)"], only="tests,collectives,llama")
     check(script, build, "no peers", "", ["these parts were left out: tuning;"], ["tuning: **left out**"], only="llama,tuning", absent=["tuning"])
+    check(script, build, "", "lama", ["there is no part 'lama'; use some of tests trainer_fp32"], [], only="tests,lama")
     (build / "bin/staging_test").unlink()
     check(script, build, "", "tests", ["staging_test: No such file"], ["Tests: **failed** (a program is missing)"], only="tests,llama")
     (script.parent / "gpu_page.py").write_text("raise OSError('disk full')")
