@@ -61,7 +61,7 @@ std::vector<std::string> words_of(std::string_view query) {
 FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : word_(language) {
   head_ = page_begin(word_, word_("Sealift offline repository", "Sealift 离线软件仓库"),
                      word_("Read only, straight from verified bundles: each byte is checked before it leaves.",
-                           "只读，直接取自已验证的包：每个字节在发出之前都经过检查。"),
+                           "只读，直接取自校验过的包：每个字节在发出之前都经过核对。"),
                      /*switches=*/true);
   head_ += gaps_of(catalogue);
   head_ += "<form role=\"search\" method=\"get\">\n<input type=\"hidden\" name=\"lang\" value=\"" + word_("en", "zh") +
@@ -125,8 +125,8 @@ void FrontPage::add_bundles(const Catalogue& catalogue) {
 
 void FrontPage::add_kept(const Catalogue& catalogue) {
   Table table{.title = word_("Other versions that are kept", "保留的其他版本"),
-              .head = header_row(
-                  {word_("Bundle", "包"), word_("Channel", "通道"), word_("Why it is not current", "未启用的原因")}),
+              .head = header_row({word_("Bundle", "包"), word_("Channel", "通道"),
+                                  word_("Why it is not current", "为何不是当前版本")}),
               .rows = {}};
   for (const KeptVersion& kept : catalogue.around.kept)
     table.rows.push_back(
@@ -155,7 +155,7 @@ void FrontPage::add_projects(const Catalogue& catalogue) {
 
 void FrontPage::add_repositories(const Catalogue& catalogue) {
   Table table{.title = word_("Models and data", "模型和数据"),
-              .head = header_row({word_("Name on the hub", "在模型社区的名称"), word_("Kind", "种类"),
+              .head = header_row({word_("Name on the hub", "在 hub 上的名称"), word_("Kind", "种类"),
                                   word_("Commit", "提交"), word_("Files", "文件数"), word_("Size", "大小")}),
               .rows = {}};
   for (const auto& [name, repository] : catalogue.repositories)
@@ -245,7 +245,7 @@ std::string FrontPage::text(const PageAddress& address, std::string_view query) 
   if (shown == 0)
     out += "<p role=\"status\">" +
            (words.empty() ? word_("No bundle is served yet.", "尚未提供任何包。")
-                          : word_("Nothing here has these words.", "没有符合的内容。")) +
+                          : word_("Nothing here has these words.", "这里没有含这些词的内容。")) +
            "</p>\n";
   return out + tail_;
 }

@@ -25,7 +25,7 @@ class Review {
     const bundle::Manifest& manifest = facts_.manifest();
     return {
         .language = chinese_ ? "zh-Hans" : "en",
-        .title = word("Review of the bundle ", "包审查表：") + manifest.stem(),
+        .title = word("Review of the bundle ", "包审阅页：") + manifest.stem(),
         .note = word("All signatures and every chunk of the payload were checked when this page was made, beginning "
                      "at the root that is named here; digests of entries are those that were signed. Compare the "
                      "root's fingerprint with the one that its owner told you.",

@@ -34,24 +34,24 @@ struct Sentence {
 constexpr Sentence kDiffers{
     "$1 and $2 computed different losses (relative difference $3): find the cause before "
     "taking either. ",
-    "$1 与 $2 算出的 loss 不同（相对差 $3）：先查明原因，再选用其一。"};
+    "$1 与 $2 算出的损失不同（相对差 $3）：先查明原因，再选用其一。"};
 constexpr Sentence kNothing{"There are not two runs of one job, on one kind of device, with a rate: nothing to choose.",
-                            "没有两个同任务、同类设备且测得速度的运行，无从选择。"};
+                            "没有两次任务相同、设备同类且测得速度的运行，无从选择。"};
 constexpr Sentence kOfProcessors{"These are figures of processors and advise nothing about cards. ",
                                  "以下为 CPU 上的数据，不能据此为 GPU 选方法。"};
 constexpr Sentence kBoth{"Take $1: it is the fastest ($2 tokens/s a device) and takes the least memory ($3).",
-                         "选 $1：最快（每设备 $2 tokens/s），占内存也最少（$3）。"};
+                         "选 $1：最快（每设备每秒 $2 个词元），占内存也最少（$3）。"};
 constexpr Sentence kFastest{
     "Take $1: it is the fastest ($2 tokens/s a device), and the others save no memory worth it.",
-    "选 $1：最快（每设备 $2 tokens/s），其他方法省下的内存可以忽略。"};
+    "选 $1：最快（每设备每秒 $2 个词元），其他方法省下的内存可以忽略。"};
 constexpr Sentence kAsFast{"Take $1: it is as fast as $2 within 5 % and takes $3 less memory.",
                            "选 $1：与 $2 速度相差不到 5 %，且少占 $3 内存。"};
 constexpr Sentence kFaster{"Take $1 where its $2 fit: it makes $3 % more tokens/s a device than $4. ",
-                           "若放得下 $2 内存，选 $1：每设备 tokens/s 比 $4 高 $3 %。"};
+                           "若放得下 $2 内存，选 $1：每设备每秒的词元数比 $4 高 $3 %。"};
 constexpr Sentence kLeaner{"$1 takes $2 less memory and is for what does not fit otherwise.",
                            "$1 少占 $2 内存，适合放不下的情形。"};
 constexpr Sentence kWaits{" The reason: $1 waits for other ranks in $2 % of a step, $3 in $4 %.",
-                          "原因：每步中 $1 有 $2 % 的时间在等待其他 rank，$3 为 $4 %。"};
+                          "原因：每步中 $1 有 $2 % 的时间在等待其他进程，$3 为 $4 %。"};
 
 bool can_be_chosen(const RunCost& run, const Agreement& agreement) {
   using Kind = Agreement::Kind;

@@ -56,7 +56,7 @@ std::string table_rows(const Comparison& comparison, plan::Language language) {
   std::string text = std::string("<div class=\"wide\"><table>\n<tr><th>") + (chinese ? "运行" : "run") + "</th>";
   for (const auto& column : columns())
     text += std::string("<th>") + (chinese ? column.chinese : column.english) + "</th>";
-  text += "<th>loss</th></tr>\n";
+  text += std::string("<th>") + (chinese ? "损失" : "loss") + "</th></tr>\n";
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
     const auto& run = comparison.runs[i];
     const bool bad = comparison.agreements[i].kind == Agreement::Kind::Differs || !run.fault.empty();
@@ -93,8 +93,8 @@ std::string page_of(const Comparison& comparison, const std::string& title, plan
   }
   text += std::string("<h2>") + (chinese ? "全部数据" : "All numbers") + "</h2>\n" + table_rows(comparison, language);
   text += std::string("<p class=\"note\">") + (chinese ? "设备：" : "Devices: ") + escaped(devices_of(comparison)) +
-          (chinese ? "。峰值内存：GPU 上为张量，CPU 上为整个进程；预估只含张量。等待通信：rank 只在等待其他 rank "
-                     "的时间占每步的比例。"
+          (chinese ? "。峰值内存：GPU 上为张量，CPU 上为整个进程；预估只含张量。等待通信：进程只在等待其他进程的"
+                     "时间占每步的比例。"
                    : ". Peak memory: of tensors on a card, of a whole process on processors; foretold: of tensors "
                      "alone. Waiting: the share of a step in which a rank only waits for others.") +
           "</p>\n</body></html>\n";

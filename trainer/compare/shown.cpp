@@ -82,7 +82,7 @@ const std::vector<Column>& columns() {
       {"peak memory", "峰值内存", [](const RunCost& run) { return or_dash(run.peak_bytes, bytes_text); },
        [](const RunCost& run) { return run.peak_bytes; }},
       {"foretold", "预估", [](const RunCost& run) { return or_dash(run.planned_bytes, bytes_text); }, nullptr},
-      {"tokens/s a device", "每设备 tokens/s", [](const RunCost& run) { return or_dash(run.tokens, whole); },
+      {"tokens/s a device", "每设备词元/秒", [](const RunCost& run) { return or_dash(run.tokens, whole); },
        [](const RunCost& run) { return run.tokens; }},
       {"step", "每步", [](const RunCost& run) { return or_dash(run.step, seconds); }, nullptr},
       {"waiting", "等待通信", [](const RunCost& run) { return or_dash(run.waiting, share); },
@@ -107,7 +107,7 @@ std::string words_of(const Agreement& agreement, const RunCost& run, plan::Langu
     case Differs:
       return (chinese ? "不一致，相差 " : "DIFFERS by ") + short_number(agreement.difference);
     case Unknown:
-      return chinese ? "没有 loss" : "no losses";
+      return chinese ? "没有损失" : "no losses";
     case AnotherJob:
       break;
   }
@@ -122,7 +122,7 @@ std::string table_of(const Comparison& comparison, plan::Language language) {
   const bool chinese = language == plan::Language::Chinese;
   std::vector<std::vector<std::string>> lines{{chinese ? "运行" : "run"}};
   for (const auto& column : columns()) lines.front().push_back(chinese ? column.chinese : column.english);
-  lines.front().push_back("loss");
+  lines.front().push_back(chinese ? "损失" : "loss");
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
     const auto& run = comparison.runs[i];
     auto& line = lines.emplace_back(std::vector<std::string>{run.name});

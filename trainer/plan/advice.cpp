@@ -70,7 +70,7 @@ class Words {
     say(who + " does not fit: even " + words_of(least) + " takes " + gigabytes(least.memory.sum()) + " of " + memory() +
             " a card (" + parts + "). More cards, a shorter row, or a tuner that trains less.",
         who + "放不下：即使 " + words_of(least) + "，每卡也需 " + gigabytes(least.memory.sum()) + "，而卡只有 " +
-            memory() + "（" + parts + "）。请增加显卡、缩短序列，或改用训练参数更少的方式。");
+            memory() + "（" + parts + "）。请增加卡、缩短序列，或改用训练参数更少的方式。");
   }
 
   void say_best(const Row& best) {

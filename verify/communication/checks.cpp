@@ -53,7 +53,7 @@ std::vector<CheckKind> communication_checks(train::Groups& world) {
 
   auto bandwidth = kind_of("communication.bandwidth", Level::Quick,
                            {"bus bandwidth by size over the world and each axis, and no rank comes late",
-                            "全局与各轴的总线带宽，且没有进程迟到"});
+                            "全部进程间及各维度的总线带宽（按大小），且没有进程迟到"});
   bandwidth.measure = [=](const Site& site) {
     const auto& made = lines(site);
     return measure_bandwidth(made, bandwidth_sizes(site, made.groups.device));

@@ -185,7 +185,7 @@ void judge_bandwidth(const std::vector<Measured>& all, const Json& expected, Che
   if (accuse_of_rates(wrong_file, slow, all, check)) return;
   check.outcome = Outcome::Pass;
   check.reason = {"no group is far slower than its equals, no rank is late, nothing is below what the site expects",
-                  "没有明显慢于同类的组，没有迟到的进程，均不低于站点期望"};
+                  "没有明显慢于同类的组，没有迟到的进程，没有低于站点期望的数值"};
 }
 
 }  // namespace sealift::verify

@@ -240,8 +240,8 @@ void fail_with_attempts(const Findings& found, Check& check) {
 }
 
 void fail_with_left(const Findings& found, Check& check) {
-  fail_with({"a process that was left behind may act when nobody watches", "遗留进程可能在无人监视时行动"}, found.left,
-            check);
+  fail_with({"a process that was left behind may act when nobody watches", "遗留的进程可能在无人监视时有所行动"},
+            found.left, check);
 }
 
 void judge_egress(const std::vector<Measured>& all, const Site& site, Check& check) {
@@ -325,14 +325,14 @@ std::vector<CheckKind> egress_checks(std::function<std::vector<Attempt>()> packe
   return {{.name = "egress.imports",
            .part = Part::Egress,
            .from = Level::Quick,
-           .title = {"importing the carried libraries contacts nobody", "导入随附的库不会联系任何外部地址"},
+           .title = {"importing the carried libraries contacts nobody", "导入随包的库不会联系任何外部地址"},
            .who = Who::FirstRank,
            .measure = measure_imports,
            .judge = judge_egress},
           {.name = "egress.training",
            .part = Part::Egress,
            .from = Level::Quick,
-           .title = {"a training job contacts nobody but its ranks", "训练作业只与自身各进程通信"},
+           .title = {"a training job contacts nobody but its ranks", "训练任务只与自身各进程通信"},
            .who = Who::OneOfHost,
            .measure = measure_training,
            .judge = judge_egress},

@@ -29,7 +29,7 @@ fs::path prefix_of(const Site& site) {
   const auto generation = fs::weakly_canonical(site.prefix, ignored);
   if (generation.parent_path().filename() == "generations") return generation.parent_path().parent_path();
   throw NotRun({site.prefix.string() + " is no generation of a prefix that sealift-install made",
-                site.prefix.string() + " 不是 sealift-install 安装的环境"});
+                site.prefix.string() + " 不是 sealift-install 所建前缀中的世代"});
 }
 
 Json read_json(const fs::path& file) {
@@ -43,7 +43,7 @@ Json record_of(const Site& site) {
   const auto file = site.prefix / "generation.json";
   if (!fs::exists(file)) {
     throw NotRun(
-        {"there is no " + file.string() + ": not an installed bundle", "没有 " + file.string() + "：并非已安装的包"});
+        {"there is no " + file.string() + ": not an installed bundle", "没有 " + file.string() + "：不是已安装的包"});
   }
   return read_json(file);
 }
@@ -82,15 +82,16 @@ void judge_identity(const std::vector<Measured>& all, const Site& site, Check& c
                     first.at("identity").get<std::string>();
   const bool compared = hosts.size() > 1 || expected.contains("identity");
   culprits.settle(
-      check, {text + (compared ? "" : "; site.toml expects none ([installation] identity), nor is there a second host"),
-              text + (compared ? "" : "；site.toml 未声明预期（[installation] identity），也没有第二台主机可比较")});
+      check,
+      {text + (compared ? "" : "; site.toml expects none ([installation] identity), nor is there a second host"),
+       text + (compared ? "" : "；site.toml 没有写明期望值（[installation] identity），也没有第二台主机可比较")});
 }
 
 Json measure_versions(const Site& site) {
   const auto record = record_of(site);
   const auto folder = site.prefix / record.value("site_packages", std::string());
   if (record.value("site_packages", std::string()).empty() || !fs::is_directory(folder)) {
-    throw NotRun({"the generation has no Python packages", "该环境没有 Python 包"});
+    throw NotRun({"the generation has no Python packages", "该世代没有 Python 软件包"});
   }
   Json values{{"installed", installed_versions(folder)}, {"generation.json", versions_of_record(record)}};
   if (const auto sbom = expectation_of(site).value("sbom", std::string()); !sbom.empty()) {
@@ -131,12 +132,12 @@ void judge_versions(const std::vector<Measured>& all, const Site&, Check& check)
   }
   const auto text = std::to_string(count);
   if (count == 0 && culprits.count() == 0) {
-    check.reason = {"the generation has no Python packages", "该环境没有 Python 包"};
+    check.reason = {"the generation has no Python packages", "该世代没有 Python 软件包"};
     return;
   }
   culprits.settle(check,
                   {text + " distributions have the versions of the bundle" + (has_sbom ? " and of the SBOM" : ""),
-                   text + " 个 Python 包与包记录" + (has_sbom ? "及 SBOM" : "") + "一致"});
+                   text + " 个 Python 软件包与包的记录" + (has_sbom ? "及 SBOM" : "") + "一致"});
 }
 
 /// Where the installer may lie; a name alone is looked for in PATH.
@@ -165,7 +166,7 @@ Json measure_doctor(const Site& site) {
   } catch (const std::runtime_error&) {
     throw NotRun(
         {"no sealift-install in the generation, the prefix or PATH; name it in site.toml: [installation] installer",
-         "环境、前缀和 PATH 中都没有 sealift-install；请在 site.toml 的 [installation] installer 中指定"});
+         "世代、前缀和 PATH 中都没有 sealift-install；请在 site.toml 的 [installation] installer 中指定"});
   }
   const auto said = Json::parse(result.out, nullptr, false);
   const bool has_verdict = said.is_object() && said.contains("healthy") && said.contains("findings");
@@ -200,7 +201,7 @@ void judge_doctor(const std::vector<Measured>& all, const Site&, Check& check) {
     }
   }
   const auto text = std::to_string(files);
-  culprits.settle(check, {text + " files are what was signed", text + " 个文件与签名内容一致"});
+  culprits.settle(check, {text + " files are what was signed", text + " 个文件与签名的内容一致"});
 }
 
 }  // namespace
@@ -216,12 +217,13 @@ std::vector<CheckKind> installation_checks() {
                      .judge = judge};
   };
   return {
-      kind("installation.identity", Level::Quick, {"every host runs the expected bundle", "每台主机运行的是预期的包"},
+      kind("installation.identity", Level::Quick, {"every host runs the expected bundle", "每台主机运行的是期望的包"},
            measure_identity, judge_identity),
-      kind("installation.versions", Level::Quick, {"installed versions are those of the bundle", "已安装版本与包一致"},
-           measure_versions, judge_versions),
+      kind("installation.versions", Level::Quick,
+           {"installed versions are those of the bundle", "已安装的版本与包一致"}, measure_versions, judge_versions),
       kind("installation.doctor", Level::Full,
-           {"every installed file is what was signed", "每个已安装文件与签名内容一致"}, measure_doctor, judge_doctor)};
+           {"every installed file is what was signed", "每个已安装的文件与签名的内容一致"}, measure_doctor,
+           judge_doctor)};
 }
 
 }  // namespace sealift::verify

@@ -65,7 +65,7 @@ Phrase why_by_rank(const std::string& setting) {
     return {"in fp16 the loss scale follows which gradients overflow, which differs with the ranks",
             "fp16 的损失缩放取决于哪些梯度溢出，这随进程数而不同"};
   }
-  return {setting + " takes means over the micro-batches of each rank", setting + " 在每个进程的微批次上取平均"};
+  return {setting + " takes means over the micro-batches of each rank", setting + " 在每个进程的微批上取平均"};
 }
 
 std::string instead_of(const std::string& setting) {

@@ -141,11 +141,11 @@ bool judge_failures(const std::vector<Measured>& all, Check& check) {
     const auto code = measured->values.at("code").get<int>();
     const auto ended = code >= kSignals ? Phrase{"signal " + std::to_string(code - kSignals),
                                                  "信号 " + std::to_string(code - kSignals)}
-                                        : Phrase{"code " + std::to_string(code), "代码 " + std::to_string(code)};
+                                        : Phrase{"code " + std::to_string(code), "退出码 " + std::to_string(code)};
     const auto said = measured->values.at("failed").get<std::string>();
     culprits.add(name_of(*measured),
                  {"its training job ended with " + ended.en + (said.empty() ? " and said nothing" : ": " + said),
-                  "训练作业异常结束（" + ended.zh + "）" + (said.empty() ? "，未输出任何内容" : "：" + said)});
+                  "其训练任务异常结束（" + ended.zh + "）" + (said.empty() ? "，未输出任何内容" : "：" + said)});
   }
   culprits.accuse(check);
   return !culprits.empty();

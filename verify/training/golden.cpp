@@ -78,7 +78,7 @@ CheckKind kind_of_golden(const std::string& name) {
           .part = Part::Training,
           .from = Level::Quick,
           .title = {"The golden run " + name + " gives here what it gave outside",
-                    "基准运行 " + name + " 在此处得到与外部相同的结果"},
+                    "基准运行 " + name + " 在此得到与外网相同的结果"},
           .who = Who::EveryRank,
           .measure = [name](const Site& site) { return measure_golden(site, name); },
           .judge = [](const auto& all, const Site&, Check& check) { judge_golden(all, check); }};
@@ -88,11 +88,11 @@ CheckKind no_golden() {
   return {.name = "training.golden",
           .part = Part::Training,
           .from = Level::Quick,
-          .title = {"A golden run gives here what it gave outside", "基准运行在此处得到与外部相同的结果"},
+          .title = {"A golden run gives here what it gave outside", "基准运行在此得到与外网相同的结果"},
           .who = Who::FirstRank,
           .measure = [](const Site&) -> Json {
             throw NotRun({"the bundle carries no golden run; record one and name it in the job file: [[golden]]",
-                          "包中没有基准运行；请录制并写入作业文件：[[golden]]"});
+                          "包中没有基准运行；请录制一个并写入任务文件：[[golden]]"});
           },
           .judge = [](const auto&, const Site&, Check&) {}};
 }

@@ -53,7 +53,7 @@ bool agree(const Series& ours, const Series& reference, double tolerance) {
 void say_which_side(const Series& alone, const Series* world, double tolerance, Check& check) {
   if (!world) {
     append(check.reason, {"this device, its software or the golden run is wrong; the Python part says which",
-                          "本设备、其软件或基准运行有误；请参见 Python 部分"});
+                          "本设备、其软件或基准运行有误；Python 部分会说明是哪一方"});
     return;
   }
   if (agree(*world, alone, tolerance)) {
@@ -182,7 +182,7 @@ void judge_recorded_by_several(const Golden& golden, const GoldenRuns& runs, con
     append(check.reason,
            {"the ranks here give the golden run and one process does not: the job depends on its number of "
             "ranks, or a single process computes otherwise here",
-            "多进程得到基准运行而单进程没有：作业结果依赖进程数，或本站点单进程的计算不同"});
+            "多进程得到基准运行的结果而单进程没有：任务的结果依赖进程数，或本站点单进程的计算不同"});
     return;
   }
   const auto* together = runs.ranks ? &*runs.ranks : runs.world ? &*runs.world : nullptr;

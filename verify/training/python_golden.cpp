@@ -184,18 +184,18 @@ void judge_adapter(const std::vector<Measured>& all, Check& check) {
 std::vector<CheckKind> python_golden_checks(const std::vector<std::string>& names) {
   std::vector<CheckKind> kinds;
   for (const auto& name : names) {
-    kinds.push_back(
-        {.name = "python.golden." + name,
-         .part = Part::Python,
-         .from = Level::Full,
-         .title = {"Python's DDP and FSDP2 give the golden run " + name, "Python 的 DDP 与 FSDP2 得到基准运行 " + name},
-         .who = Who::EveryRank,
-         .measure = [name](const Site& site) { return measure_python_methods(site, name); },
-         .judge = [](const auto& all, const Site&, Check& check) { judge_python_golden(all, check); }});
+    kinds.push_back({.name = "python.golden." + name,
+                     .part = Part::Python,
+                     .from = Level::Full,
+                     .title = {"Python's DDP and FSDP2 give the golden run " + name,
+                               "Python 的 DDP 与 FSDP2 得到与基准运行相同的结果：" + name},
+                     .who = Who::EveryRank,
+                     .measure = [name](const Site& site) { return measure_python_methods(site, name); },
+                     .judge = [](const auto& all, const Site&, Check& check) { judge_python_golden(all, check); }});
     kinds.push_back({.name = "python.swift." + name,
                      .part = Part::Python,
                      .from = Level::Full,
-                     .title = {"swift sft gives the golden run " + name, "swift sft 得到基准运行 " + name},
+                     .title = {"swift sft gives the golden run " + name, "swift sft 得到与基准运行相同的结果：" + name},
                      .who = Who::EveryRank,
                      .measure = [name](const Site& site) { return measure_swift(site, name); },
                      .judge = [](const auto& all, const Site&, Check& check) { judge_python_golden(all, check); }});

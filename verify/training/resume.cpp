@@ -83,7 +83,7 @@ bool has_not_gone_on(const Json& ran, Check& check) {
   if (result.at("resumed_after") > 0) return false;
   check.outcome = Outcome::Fail;
   check.reason = {"the job began anew and not from the checkpoint that was there",
-                  "作业重新开始，而没有从已有的检查点继续"};
+                  "任务从头开始，没有从已有的检查点继续"};
   return true;
 }
 
@@ -94,13 +94,13 @@ void judge_resume(const std::vector<Measured>& all, Check& check) {
   if (!killed) {
     check.outcome = Outcome::NotRun;
     check.reason = {"the job ended before it could be killed; run this check again",
-                    "作业在被终止之前已结束；请重新运行此项检查"};
+                    "任务在被终止之前已结束；请重新运行此项检查"};
     return;
   }
   const auto& ran = of_first(all);
   if (has_not_gone_on(ran, check)) return;
-  judge_curves(series_of(ran, {"the job that was killed and went on", "被终止后继续的作业"}),
-               series_of(ran.at("reference"), {"the job that never stopped", "未中断的作业"}), 0, check);
+  judge_curves(series_of(ran, {"the job that was killed and went on", "被终止后继续的任务"}),
+               series_of(ran.at("reference"), {"the job that never stopped", "未中断的任务"}), 0, check);
 }
 
 Json measure_other_world(const Site& site) {
@@ -140,21 +140,21 @@ void judge_other_world(const std::vector<Measured>& all, Check& check) {
 }  // namespace
 
 std::vector<CheckKind> resume_checks() {
-  return {
-      {.name = "training.resume",
-       .part = Part::Training,
-       .from = Level::Full,
-       .title = {"A job that is killed goes on from its checkpoint, bit for bit", "作业被终止后从检查点逐位一致地继续"},
-       .who = Who::EveryRank,
-       .measure = measure_resume,
-       .judge = [](const auto& all, const Site&, Check& check) { judge_resume(all, check); }},
-      {.name = "training.other_world",
-       .part = Part::Training,
-       .from = Level::Full,
-       .title = {"A checkpoint goes on in a world of another size", "检查点可在不同规模的进程数下继续"},
-       .who = Who::EveryRank,
-       .measure = measure_other_world,
-       .judge = [](const auto& all, const Site&, Check& check) { judge_other_world(all, check); }}};
+  return {{.name = "training.resume",
+           .part = Part::Training,
+           .from = Level::Full,
+           .title = {"A job that is killed goes on from its checkpoint, bit for bit",
+                     "任务被终止后从检查点继续，结果逐位一致"},
+           .who = Who::EveryRank,
+           .measure = measure_resume,
+           .judge = [](const auto& all, const Site&, Check& check) { judge_resume(all, check); }},
+          {.name = "training.other_world",
+           .part = Part::Training,
+           .from = Level::Full,
+           .title = {"A checkpoint goes on in a world of another size", "检查点可由不同数目的进程继续"},
+           .who = Who::EveryRank,
+           .measure = measure_other_world,
+           .judge = [](const auto& all, const Site&, Check& check) { judge_other_world(all, check); }}};
 }
 
 }  // namespace sealift::verify
