@@ -5,7 +5,7 @@
 # (settings_of asks the packager's tables), without a network and in an environment that cannot be written, where its first
 # step must work, ask for nothing, and write its cache below ${CACHE}. Both runs are watched by sealift-verify's egress watch, which refuses what leads outside.
 # Prints a line a row and a run: seconds, names asked for, files written outside the job's folder.
-#   run_time_test.py BIN UV TORCH [PACKAGE…]       TORCH: the torch folder of an environment; for rows that need it
+#   run_time_test.py WATCHED SETTINGS_OF UV TORCH [PACKAGE…]       TORCH: the torch folder of an environment
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ import time
 
 import run_time_rows
 
-BIN, UV, TORCH = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+WATCHED, SETTINGS_OF, UV, TORCH = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="run_time."))
 # Without a network, and with the environment as a prefix is to its users: it cannot be written.
 INSIDE = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ip link set lo up && exec "$@"'
@@ -65,7 +65,7 @@ def packages_of(python):
 
 
 def settings_of(packages):
-    lines = run(BIN / "settings_of", "3.11", *packages).splitlines()
+    lines = run(SETTINGS_OF, "3.11", *packages).splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 
@@ -103,7 +103,7 @@ def watched(row, python, settings, is_set):
     (place / "step.py").write_text(f"SET = {is_set}\n{row.step}")
     before = files_below(folders)
     command = (["unshare", "-rnm", "sh", "-c", INSIDE, folders["env"]] if is_set else []) + [
-        BIN / "watched", folders["job"], 300 if is_set else row.seconds, python, "-W", "ignore", place / "step.py"]
+        WATCHED, folders["job"], 300 if is_set else row.seconds, python, "-W", "ignore", place / "step.py"]
     begun = time.monotonic()
     said = json.loads(run(*command, cwd=folders["job"], env={name: str(value) for name, value in variables.items()}))
     said["seconds"] = time.monotonic() - begun
@@ -169,7 +169,7 @@ def main():
     failed = []
     try:
         for row in run_time_rows.ROWS:
-            if sys.argv[4:] and row.package not in sys.argv[4:]:
+            if sys.argv[5:] and row.package not in sys.argv[5:]:
                 continue
             try:
                 good = try_row(row)
