@@ -113,6 +113,14 @@ const std::vector<Row>& table() {
        "switch it off",
        {"GRADIO_ANALYTICS_ENABLED=False"},
        {}},
+      // wheel axolotl 0.19.0: telemetry/manager.py; seen on a host without a network.
+      {"axolotl",
+       "",
+       "",
+       "sends telemetry, and waits three minutes for it after a run",
+       "switch it off",
+       {"DO_NOT_TRACK=1"},
+       {}},
       // wheel wandb 0.31.0: env.py.
       {"wandb",
        "",

@@ -62,7 +62,7 @@ peer() {
   { grep -lIF "$host/opt/peer" "$host"/opt/peer/bin/* || true; } | xargs -r sed -i "s#$host/opt/peer#/opt/peer#g"  # first lines of programs
   rm -rf "$out/wheels" "$out/uv-cache/archive-v0"
 }
-step() { inside /usr/bin/env MODELSCOPE_OFFLINE=1 HF_HUB_OFFLINE=1 timeout 600 "$1" /var/tmp/steps/"${stack}_step.py"; }
+step() { inside /usr/bin/env DO_NOT_TRACK=1 MODELSCOPE_OFFLINE=1 HF_HUB_OFFLINE=1 timeout 600 "$1" /var/tmp/steps/"${stack}_step.py"; }
 lists() { inside "$1" -I /var/tmp/steps/imports.py --list; }
 imports() { inside timeout 1800 "$1" -I /var/tmp/steps/imports.py; }
 

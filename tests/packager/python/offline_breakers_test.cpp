@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "packager/python/run_time_caches.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -118,10 +120,11 @@ TEST_CASE("every setting of the table can be carried as a variable of the enviro
        {"huggingface-hub", "datasets", "modelscope", "ms-swift",      "tiktoken",    "openai-harmony", "nltk",
         "litellm",         "gradio",   "wandb",      "mlflow-skinny", "triton",      "vllm",           "ray",
         "unsloth",         "evaluate", "spacy",      "timm",          "torchvision", "lm-eval",        "opencompass",
-        "swanlab"})
+        "swanlab",         "axolotl"})
     all.emplace_back(name, "4.0");
   const std::vector<std::string> settings = offline_settings(findings(all));
   CHECK(settings.size() >= 17);
+  CHECK(std::find(settings.begin(), settings.end(), "DO_NOT_TRACK=1") != settings.end());
   for (const std::string& setting : settings) {
     CAPTURE(setting);
     const std::size_t equals = setting.find('=');

@@ -13,7 +13,7 @@ with open(folder + "/job.yml", "w") as stream:
 datasets: [{path: %s/rows.jsonl, ds_type: json, type: alpaca}]
 dataset_prepared_path: %s/prepared
 output_dir: %s/out
-sequence_len: 128
+sequence_len: 512
 micro_batch_size: 2
 gradient_accumulation_steps: 1
 max_steps: 2
