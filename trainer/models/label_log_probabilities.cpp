@@ -29,30 +29,30 @@ at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows) {
   return at::mm(tokens, rows.t()).to(at::kFloat);
 }
 
-/// In place: logits become d log softmax(logits)[label] / d logits = [is label] - softmax. Returns the log-probability
-/// [tokens], NaN for a label that is no column, since on a device nobody looks; `normalizers` gets log sum exp.
-at::Tensor take_of_rows(at::Tensor logits, const at::Tensor& labels, at::Tensor normalizers) {
-  const auto exists = (labels >= 0) & (labels < logits.size(1));
-  const auto columns = labels.clamp(0, logits.size(1) - 1).unsqueeze(1);
-  const auto own = logits.gather(1, columns).squeeze(1);
+/// In place: logits become softmax - [is label], which is -d log softmax(logits)[label] / d logits. `values` [tokens]
+/// get the log-probabilities, NaN for a label that is no column, since on a device nobody looks; `normalizers` log sum
+/// exp.
+void take_of_rows(at::Tensor logits, const at::Tensor& labels, at::Tensor values, at::Tensor normalizers) {
+  const auto columns = labels.clamp(0, logits.size(1) - 1);
+  const auto own = logits.gather(1, columns.unsqueeze(1)).squeeze(1);
   const auto most = logits.amax(1);
   const auto sums = logits.sub_(most.unsqueeze(1)).exp_().sum(1);
-  normalizers.copy_(sums.log().add_(most));
-  logits.div_(sums.neg().unsqueeze(1));
-  logits.scatter_add_(1, columns, at::ones({}, logits.options()).expand_as(columns));
-  return at::where(exists, own - normalizers, at::full({}, std::numeric_limits<double>::quiet_NaN(), own.options()));
+  at::log_out(normalizers, sums).add_(most);
+  at::sub_out(values, own, normalizers);
+  values.masked_fill_(columns != labels, std::numeric_limits<double>::quiet_NaN());
+  logits.div_(sums.unsqueeze(1));
+  logits.scatter_add_(1, columns.unsqueeze(1), at::full({}, -1, logits.options()).expand({logits.size(0), 1}));
 }
 
 /// The same, on the CPU for as many rows at a time as stay in the cache through all of these operations.
-at::Tensor take_log_probabilities(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& normalizers) {
+void take_log_probabilities(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& values,
+                            const at::Tensor& normalizers) {
   constexpr std::int64_t kCached = std::int64_t{1} << 18;
   const auto rows = logits.is_cpu() ? std::max<std::int64_t>(1, kCached / logits.size(1)) : logits.size(0);
-  const auto values = at::empty_like(normalizers);
   for_each_piece(logits.size(0), rows, [&](std::int64_t first, std::int64_t count) {
     const auto part = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
-    part(values).copy_(take_of_rows(part(logits), part(labels), part(normalizers)));
+    take_of_rows(part(logits), part(labels), part(values), part(normalizers));
   });
-  return values;
 }
 
 /// What forward made for backward; all but `normalizers` may be undefined.
@@ -75,21 +75,20 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
   for_each_piece(tokens, piece, [&](std::int64_t first, std::int64_t count) {
     const auto states = hidden.narrow(0, first, count);
     const auto logits = fp32_logits(states, weight);
-    made.values.narrow(0, first, count)
-        .copy_(
-            take_log_probabilities(logits, labels.narrow(0, first, count), made.normalizers.narrow(0, first, count)));
+    take_log_probabilities(logits, labels.narrow(0, first, count), made.values.narrow(0, first, count),
+                           made.normalizers.narrow(0, first, count));
     if (!for_hidden && !for_weight) return;
-    const auto slopes = logits.to(hidden.scalar_type());
+    const auto slopes = logits.to(hidden.scalar_type());  // negative
     if (for_hidden) {
       auto rows = made.hidden_gradients.narrow(0, first, count);
-      at::mm_out(rows, slopes, weight);
+      at::addmm_out(rows, rows, slopes, weight, /*beta=*/0, /*alpha=*/-1);
     }
     if (!for_weight) return;
     if (hidden.scalar_type() == at::kFloat) {
-      made.weight_gradient.addmm_(slopes.t(), states, /*beta=*/first == 0 ? 0 : 1);
+      made.weight_gradient.addmm_(slopes.t(), states, /*beta=*/first == 0 ? 0 : 1, /*alpha=*/-1);
     } else {
       const auto sum = at::mm(slopes.t(), states);
-      first == 0 ? made.weight_gradient.copy_(sum) : made.weight_gradient.add_(sum);
+      first == 0 ? at::mul_out(made.weight_gradient, sum, at::scalar_tensor(-1)) : made.weight_gradient.sub_(sum);
     }
   });
   return made;

@@ -111,15 +111,16 @@ StepCounts counts_of(bool lora) {
 // counted 155 in a full step and 208 with LoRA; the same code asked a card for 59 and 112. A third of 155 is reached,
 // of 208 (69) not: 47 of the 74 are products, 14 of the projections and 33 of adapters and their gradients. What else
 // there is has no fused form in ATen: queries and keys are turned in 9, SwiGLU takes 6, residuals and their
-// gradients 4.
+// gradients 4. Residuals could be added by the products before them (72): until PyTorch's #191706 (2026) a card copies
+// what is added first, which is as many launches and bytes.
 TEST_CASE("a step of a decoder asks a device for no more operations and waits than before") {
   const auto full = counts_of(/*lora=*/false), lora = counts_of(/*lora=*/true);
   MESSAGE("a layer asks for " << full.a_layer << " operations in a full step, " << lora.a_layer
                               << " with LoRA; the rest of a step for " << full.rest << " and " << lora.rest);
   CHECK(full.a_layer <= 49);
   CHECK(lora.a_layer <= 74);
-  CHECK(full.rest <= 60);
-  CHECK(lora.rest <= 51);
+  CHECK(full.rest <= 53);
+  CHECK(lora.rest <= 44);
   CHECK(full.waits.empty());
   CHECK(lora.waits.empty());
 }
