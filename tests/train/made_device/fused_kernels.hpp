@@ -10,6 +10,9 @@ namespace sealift::test::made {
 void register_fused_kernels();
 void register_by_length_kernels();
 
+/// What autocast computes in half precision and what in fp32, as on other devices (autocast.cpp).
+void register_autocast();
+
 /// From now on the attention of dense rows is wrong, or is right again.
 void break_attention(bool broken);
 

@@ -138,6 +138,7 @@ void install() {
     register_kernels();
     register_fused_kernels();
     register_by_length_kernels();
+    register_autocast();
     return true;
   }();
   static_cast<void>(done);

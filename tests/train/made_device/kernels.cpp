@@ -446,8 +446,6 @@ at::Tensor for_task(const at::Tensor& tensor) {
 void register_kernels() {
   static torch::Library rest(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   rest.fallback(torch::CppFunction::makeFromBoxedFunction<&call>());
-  static torch::Library autocast(torch::Library::IMPL, "_", c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
-  autocast.fallback(torch::CppFunction::makeFallthrough());
 
   static torch::Library own(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   own.impl("empty.memory_format", &empty);

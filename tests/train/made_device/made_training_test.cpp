@@ -42,8 +42,7 @@ TEST_CASE("drawn configurations train on made devices as one process on the CPU 
   const auto* drawn = std::getenv("SEALIFT_PROPERTY_DRAWS");
   const auto first = 1000ULL;  // beyond those that are forced to have a feature
   for (auto index = first; index < first + (drawn ? std::stoull(drawn) : 24); ++index) {
-    // Autocast has casts of its own for each kind of device, and this one has none.
-    const auto c = property::leave_out(property::draw(15, index), "autocast");
+    const auto c = property::draw(15, index);
     const auto verdict = property::judge(c, hardware);
     CHECK_MESSAGE(verdict.failure.empty(), "configuration ", index, ": ", c.line(), ": ", verdict.failure);
   }

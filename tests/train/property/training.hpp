@@ -234,10 +234,12 @@ class Training {
     const auto ids = ((torch::arange(kRows) * (3 + batch % 2) + batch) % kVocabulary).to(device_);
     const auto targets = (ids * 3 + 1 + c_.number(kData)) % kVocabulary;
     const bool autocast = c_.chosen(kAutocast) && parallel_;
-    const bool before = at::autocast::is_autocast_enabled(at::kCPU);
-    at::autocast::set_autocast_enabled(at::kCPU, autocast);
+    const auto kind = device_.type();
+    const bool before = at::autocast::is_autocast_enabled(kind);
+    at::autocast::set_autocast_enabled(kind, autocast);
+    at::autocast::set_autocast_dtype(kind, at::kBFloat16);  // of PrivateUse1 it is fp16 else
     auto [logits, side] = net_(ids, path);
-    at::autocast::set_autocast_enabled(at::kCPU, before);
+    at::autocast::set_autocast_enabled(kind, before);
     if (autocast) at::autocast::clear_cache();
     const auto dtype = parallel_ ? at::kFloat : at::kDouble;
     auto result = torch::nn::functional::cross_entropy(logits.to(dtype), targets);
@@ -346,7 +348,7 @@ class Training {
     }
     fail(false);
     outcome_.losses.resize(noted);
-    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::set_autocast_enabled(device_.type(), false);
     parallel_->reset();
   }
 
