@@ -12,7 +12,9 @@ ChunkCache::Key ChunkCache::key_of(const bundle::PayloadReader& payload, std::ui
 
 // Under the lock: the place's chunk, which is now the one that was used last.
 ChunkCache::Chunk ChunkCache::used(Place& place) {
-  uses_.splice(uses_.begin(), uses_, place.use);
+  std::list<Key>& uses = share_of(place).uses;
+  uses.splice(uses.begin(), uses, place.use);
+  place.used = ++uses_, place.read = reads_;
   return place.chunk;
 }
 
@@ -23,8 +25,8 @@ ChunkCache::Chunk ChunkCache::find(const bundle::PayloadReader& payload, std::ui
   return found != places_.end() && found->second.chunk ? used(found->second) : nullptr;
 }
 
-ChunkCache::Chunk ChunkCache::take(const bundle::PayloadReader& payload, std::uint64_t index, bool goes_on,
-                                   Later later) {
+ChunkCache::Chunk ChunkCache::take(const bundle::PayloadReader& payload, std::uint64_t index, bool goes_on, Later later,
+                                   std::uint64_t file) {
   const Key key = key_of(payload, index);
   {
     const std::lock_guard lock(guard_);
@@ -33,9 +35,10 @@ ChunkCache::Chunk ChunkCache::take(const bundle::PayloadReader& payload, std::ui
       if (!place.chunk) return place.waiting.push_back(std::move(later)), nullptr;
       return used(place);
     }
+    Share& share = file > max_bytes_ / 2 ? long_ : short_;
     std::list<Key> use{key};
-    places_.try_emplace(key, Place{.chunk = nullptr, .waiting = {}, .use = use.begin()});
-    uses_.splice(uses_.begin(), use);
+    places_.try_emplace(key, Place{.chunk = nullptr, .waiting = {}, .use = use.begin(), .of_long = &share == &long_});
+    share.uses.splice(share.uses.begin(), use);
   }
   Chunk chunk;
   std::exception_ptr fault;
@@ -45,7 +48,7 @@ ChunkCache::Chunk ChunkCache::take(const bundle::PayloadReader& payload, std::ui
   } catch (...) {
     fault = std::current_exception();
   }
-  for (const Later& waiting : settle(key, chunk)) waiting(chunk, fault);
+  for (const Later& waiting : settle(key, chunk, file / payload.payload().chunk_size + 1)) waiting(chunk, fault);
   if (fault) std::rethrow_exception(fault);
   return chunk;
 }
@@ -65,40 +68,74 @@ ChunkCache::Chunk ChunkCache::checked(const bundle::PayloadReader& payload, std:
 }
 
 // Puts the chunk into its place, or takes the place away where there is none; returns who waited for it.
-std::vector<ChunkCache::Later> ChunkCache::settle(const Key& key, const Chunk& chunk) {
+std::vector<ChunkCache::Later> ChunkCache::settle(const Key& key, const Chunk& chunk, std::uint64_t chunks_of_file) {
   std::vector<Chunk> evicted;  // ends after the lock
   const std::lock_guard lock(guard_);
   const auto found = places_.find(key);
-  std::vector<Later> waiting = std::move(found->second.waiting);
+  Place& place = found->second;
+  Share& share = share_of(place);
+  std::vector<Later> waiting = std::move(place.waiting);
   if (!chunk) {
     ++counts_.failed;
-    uses_.erase(found->second.use);
+    share.uses.erase(place.use);
     places_.erase(found);
     return waiting;
   }
-  found->second.chunk = chunk;
-  counts_.bytes += chunk->memory();
-  files_ += chunk->in_file() ? 1 : 0;
-  evicted = make_room();
+  place.chunk = chunk;
+  ++reads_;
+  used(place);
+  share.bytes += chunk->memory();
+  share.files += chunk->in_file() ? 1 : 0;
+  evicted = make_room(key, chunks_of_file);
+  counts_.bytes = short_.bytes + long_.bytes;
   counts_.most = std::max(counts_.most, counts_.bytes);
   return waiting;
 }
 
-// Takes out those that were used longest ago. Under the lock nobody can begin to hold one.
-std::vector<ChunkCache::Chunk> ChunkCache::make_room() {
+// Under the lock nobody can begin to hold one.
+std::vector<ChunkCache::Chunk> ChunkCache::make_room(const Key& fresh, std::uint64_t chunks_of_file) {
   std::vector<Chunk> evicted;
-  for (auto oldest = uses_.end(); oldest != uses_.begin();) {
-    if (counts_.bytes <= max_bytes_ && files_ <= max_files_) break;
-    const auto found = places_.find(*--oldest);
+  while (short_.bytes + long_.bytes > max_bytes_ || short_.files + long_.files > max_files_) {
+    const auto found = victim(fresh, chunks_of_file);
+    if (found == places_.end()) break;
+    Share& share = share_of(found->second);
     Chunk& chunk = found->second.chunk;
-    if (!chunk || chunk.use_count() > 1) continue;
-    counts_.bytes -= chunk->memory();
-    files_ -= chunk->in_file() ? 1 : 0;
+    share.bytes -= chunk->memory();
+    share.files -= chunk->in_file() ? 1 : 0;
     evicted.push_back(std::move(chunk));
+    share.uses.erase(found->second.use);
     places_.erase(found);
-    oldest = uses_.erase(oldest);
   }
   return evicted;
+}
+
+// The one that was used longest ago. While a long file has its half, its last one: what it had before is then there at
+// the next download. Long files that nobody has asked for meanwhile make room for it.
+ChunkCache::Places::iterator ChunkCache::victim(const Key& fresh, std::uint64_t chunks_of_file) {
+  const auto of_long = oldest(long_), of_short = oldest(short_);
+  const bool has_half = long_.bytes > max_bytes_ / 2 || long_.files > max_files_ / 2;
+  if (has_half && places_.at(fresh).of_long && of_long != places_.end()) {
+    if (reads_ - of_long->second.read > 2 * chunks_of_file) return of_long;
+    if (const auto last = newest_of_long(fresh); last != places_.end()) return last;
+  }
+  if (of_long == places_.end() || of_short == places_.end()) return of_long == places_.end() ? of_short : of_long;
+  return of_long->second.used < of_short->second.used ? of_long : of_short;
+}
+
+// That nobody holds; the end where there is none.
+ChunkCache::Places::iterator ChunkCache::oldest(const Share& share) {
+  for (auto use = share.uses.rbegin(); use != share.uses.rend(); ++use)
+    if (const auto found = places_.find(*use); found->second.chunk && found->second.chunk.use_count() == 1)
+      return found;
+  return places_.end();
+}
+
+ChunkCache::Places::iterator ChunkCache::newest_of_long(const Key& fresh) {
+  for (const Key& key : long_.uses)
+    if (const auto found = places_.find(key);
+        key != fresh && found->second.chunk && found->second.chunk.use_count() == 1)
+      return found;
+  return places_.end();
 }
 
 CacheCounts ChunkCache::counts() const {

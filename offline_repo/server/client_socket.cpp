@@ -2,7 +2,9 @@
 // Reading is asynchronous, with a deadline; what a session has for the client is sent at once or not at all.
 #include "offline_repo/server/client_socket.hpp"
 
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
@@ -22,7 +24,6 @@ using net::ip::tcp;
 namespace {
 
 constexpr std::size_t kCipherRoom = std::size_t{4} << 10;  // a request's head, or a client's part of a handshake
-constexpr int kUnsent = 512 << 10;                         // bytes of a connection that the system may keep unsent
 
 std::string peer_name(const tcp::socket& socket) {
   error_code error;
@@ -52,7 +53,17 @@ ClientSocket::ClientSocket(tcp::socket socket, std::shared_ptr<const TlsContext>
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.native_non_blocking(true, ignored);
-  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
+}
+
+void ClientSocket::keep_unsent(std::uint64_t bytes) {
+  if (std::exchange(unsent_, bytes) == bytes) return;
+  const int limit = static_cast<int>(bytes);
+  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);
+}
+
+std::uint64_t ClientSocket::bytes_in_system() {
+  int bytes = 0;
+  return ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
 // Looks again later where the deadline was moved meanwhile. An earlier one needs a new timer.

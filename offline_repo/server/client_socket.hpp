@@ -12,6 +12,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,6 +43,10 @@ class ClientSocket {
   void read_some(boost::beast::flat_buffer& into, std::size_t wanted, Then then);
   // Reads some of what the client still sends, and forgets it with all that `room` held.
   void discard_some(boost::beast::flat_buffer& room, Then then);
+  // From now on the system takes at most about so many bytes for the client that it has not sent yet.
+  void keep_unsent(std::uint64_t bytes);
+  // That were given to the system and that the client's has not acknowledged.
+  std::uint64_t bytes_in_system();
   // Once the system takes more bytes for the client.
   void await_room(Then then);
   // Sends what the TLS session has for the client: false, with errno, when the socket does not take all of it.
@@ -63,6 +68,7 @@ class ClientSocket {
   boost::asio::steady_timer timer_;
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::time_point watched_ = Clock::time_point::max();  // when the timer goes off; max: it does not run
+  std::uint64_t unsent_ = 0;                              // as keep_unsent said last
   bool reading_ = false;                                  // the deadline counts
   std::weak_ptr<void> owner_;
   std::string peer_;

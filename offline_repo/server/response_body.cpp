@@ -9,6 +9,7 @@ namespace sealift::offline_repo {
 ResponseBody::ResponseBody(const Response& response) : size_(response.body_size()) {
   if (const auto* part = std::get_if<WheelPart>(&response.body)) {
     payload_ = &part->wheel->in->payload();
+    file_size_ = part->wheel->entry->stored_size;
     first_ = part->wheel->entry->offset + part->range.first;
   } else if (const auto* shared = std::get_if<TextPart>(&response.body)) {
     text_ = std::string_view(*shared->text)

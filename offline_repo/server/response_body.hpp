@@ -31,6 +31,8 @@ class ResponseBody {
   void add_sent(std::uint64_t count) { sent_ += count; }
   // The payload that it is read from; null for a text.
   const bundle::PayloadReader* payload() const { return payload_; }
+  // Of the whole file that it is a part of; 0: it is a text.
+  std::uint64_t file_size() const { return file_size_; }
   // Makes a text of what has a payload: its bytes, for those that are too few to send from a file.
   void replace(std::string_view bytes) { text_ = bytes, payload_ = nullptr; }
   // For a text: what was not sent yet.
@@ -43,6 +45,7 @@ class ResponseBody {
   const bundle::PayloadReader* payload_ = nullptr;
   std::uint64_t first_ = 0;  // in the payload
   std::uint64_t size_ = 0;
+  std::uint64_t file_size_ = 0;
   std::uint64_t sent_ = 0;
 };
 

@@ -18,11 +18,20 @@ using boost::beast::error_code;
 
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{256}
-                                 << 10;                  // small beside a chunk: a slow client must meet its deadline
-constexpr std::uint64_t kTurn = std::uint64_t{1} << 20;  // bytes, then other connections of this thread send theirs
+constexpr std::uint64_t kPiece = std::uint64_t{256} << 10;  // has a deadline: small, since a slow client must meet it
+constexpr std::uint64_t kSend = std::uint64_t{1} << 20;  // bytes of one system call: each costs, and wakes the client
+constexpr std::uint64_t kTurn = std::uint64_t{2} << 20;  // bytes, then other connections of this thread send theirs
 constexpr std::uint64_t kSmallBody = std::uint64_t{8} << 10;
 constexpr std::uint64_t kPlainPiece = std::uint64_t{64} << 10;  // of an answer, encrypted at once
+
+// Bytes that the system may keep unsent of one connection. With few of them it wakes a thread once for many, which
+// takes half of the processor's time; with many, clients that take nothing cost little.
+constexpr std::uint64_t kLeastUnsent = std::uint64_t{512} << 10, kMostUnsent = std::uint64_t{4} << 20;
+constexpr std::uint64_t kAllUnsent = std::uint64_t{128} << 20;  // shared by as many as there are, down to the least
+
+std::uint64_t unsent_for(std::uint64_t connections) {
+  return std::clamp(kAllUnsent / std::max<std::uint64_t>(connections, 1), kLeastUnsent, kMostUnsent);
+}
 
 iovec part_of(std::string_view text) {
   return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
@@ -41,6 +50,7 @@ void ResponseSender::send(Response response, std::string header, bool bodiless, 
   piece_sent_ = 0;
   may_be_out_ = false;
   deadline_ = Clock::now() + state_.options.write_timeout;
+  if (body_.size() > kLeastUnsent) socket_.keep_unsent(unsent_for(state_.metrics.connections));
   take_turn(owner);
 }
 
@@ -62,7 +72,8 @@ void ResponseSender::take_turn(const Owner& owner) {
       if (body_.sent() == body_.size()) return done_("");
       if (body_.payload() != nullptr && !chunk_ && !take_chunk(owner)) return;
     }
-    may_be_out_ = header_.size() - header_sent_ + body_.size() - body_.sent() <= kPiece;
+    may_be_out_ = header_.size() - header_sent_ + body_.size() - body_.sent() <= kSend;
+    ++state_.sends.calls;
     const ssize_t count = send_piece();
     if (count < 0) may_be_out_ = false;
     if (count < 0 && errno == EINTR) continue;
@@ -72,6 +83,7 @@ void ResponseSender::take_turn(const Owner& owner) {
     turn += static_cast<std::uint64_t>(count);
   }
   chunk_.reset();
+  ++state_.sends.turns;
   net::post(socket_.executor(), [this, owner] { take_turn(owner); });
 }
 
@@ -93,11 +105,12 @@ bool ResponseSender::take_chunk(const Owner& owner) {
   if ((chunk_ = state_.cache.find(*body_.payload(), place.index))) return true;
   chunk_asked_ = Clock::now();
   try {
-    chunk_ =
-        state_.cache.take(*body_.payload(), place.index, place.goes_on,
-                          [this, owner](const ChunkCache::Chunk& chunk, const std::exception_ptr& fault) {
-                            net::post(socket_.executor(), [this, owner, chunk, fault] { go_on(chunk, fault, owner); });
-                          });
+    chunk_ = state_.cache.take(
+        *body_.payload(), place.index, place.goes_on,
+        [this, owner](const ChunkCache::Chunk& chunk, const std::exception_ptr& fault) {
+          net::post(socket_.executor(), [this, owner, chunk, fault] { go_on(chunk, fault, owner); });
+        },
+        body_.file_size());
   } catch (const std::exception& error) {
     unreadable(error);
     return false;
@@ -117,17 +130,16 @@ void ResponseSender::go_on(const ChunkCache::Chunk& chunk, const std::exception_
   take_turn(owner);
 }
 
-// At most the rest of the piece whose deadline runs; as send(2) returns. A header leaves with what follows it.
+// As send(2) returns. A header leaves with what follows it.
 ssize_t ResponseSender::send_piece() {
   if (socket_.tls() != nullptr) return send_tls();
   const int socket = socket_.descriptor();
-  const std::uint64_t room = kPiece - piece_sent_;
   if (header_sent_ == header_.size() && chunk_) {
     const ChunkPlace place = body_.place();
-    return chunk_->send(socket, place.offset, std::min(place.count, room));
+    return chunk_->send(socket, place.offset, std::min(place.count, kSend));
   }
   const std::string_view header = std::string_view(header_).substr(header_sent_);
-  const std::string_view text = body_.payload() != nullptr ? std::string_view() : body_.text_left().substr(0, room);
+  const std::string_view text = body_.payload() != nullptr ? std::string_view() : body_.text_left().substr(0, kSend);
   iovec parts[] = {part_of(header), part_of(text)};
   msghdr message{};
   message.msg_iov = parts;
@@ -139,12 +151,11 @@ ssize_t ResponseSender::send_piece() {
 ssize_t ResponseSender::send_tls() {
   TlsSession& tls = *socket_.tls();
   if (tls.pending().empty()) {
-    const std::uint64_t room = std::min(kPlainPiece, kPiece - piece_sent_);
     std::string piece = header_.substr(header_sent_, static_cast<std::size_t>(kPlainPiece));
     if (chunk_ && header_sent_ == header_.size())
-      piece += chunk_->bytes(body_.place().offset, std::min(body_.place().count, room));
+      piece += chunk_->bytes(body_.place().offset, std::min(body_.place().count, kPlainPiece));
     else if (body_.payload() == nullptr)
-      piece += body_.text_left().substr(0, static_cast<std::size_t>(room));
+      piece += body_.text_left().substr(0, static_cast<std::size_t>(kPlainPiece));
     if (!tls.write(piece)) {
       errno = ECONNRESET;
       return -1;
@@ -171,14 +182,26 @@ void ResponseSender::add_sent(std::uint64_t count) {
 void ResponseSender::await_room(const Owner& owner) {
   chunk_.reset();
   awaits_room_ = true;
-  room_timer_.expires_at(deadline_);
-  room_timer_.async_wait([this, owner](error_code error) {
-    if (!error && awaits_room_ && Clock::now() >= deadline_) socket_.close(false);
-  });
+  ++state_.sends.waits;
+  in_system_ = socket_.bytes_in_system();
+  watch_room(owner);
   socket_.await_room([this, owner](error_code error) {
     awaits_room_ = false;
     room_timer_.cancel();
     error ? done_("the client went away") : take_turn(owner);
+  });
+}
+
+// The system may hold many pieces. A client that has taken one of them meanwhile has met the deadline.
+void ResponseSender::watch_room(const Owner& owner) {
+  room_timer_.expires_at(deadline_);
+  room_timer_.async_wait([this, owner](error_code error) {
+    if (error || !awaits_room_ || Clock::now() < deadline_) return;
+    const std::uint64_t left = socket_.bytes_in_system();
+    if (left + kPiece > in_system_) return socket_.close(false);
+    in_system_ = left;
+    deadline_ = Clock::now() + state_.options.write_timeout;
+    watch_room(owner);
   });
 }
 

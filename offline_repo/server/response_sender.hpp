@@ -54,6 +54,7 @@ class ResponseSender {
   ssize_t send_tls();
   void add_sent(std::uint64_t count);
   void await_room(const Owner& owner);
+  void watch_room(const Owner& owner);
   void unreadable(const std::exception& error);
 
   ServerState& state_;
@@ -66,6 +67,7 @@ class ResponseSender {
   std::string small_;             // a wheel's few bytes, which leave with the header
   ChunkCache::Chunk chunk_;       // for the body's next bytes; let go of before waiting for the client
   std::uint64_t piece_sent_ = 0;  // bytes of the piece that has a deadline
+  std::uint64_t in_system_ = 0;   // bytes that the client had not taken when its deadline began
   std::uint64_t in_cipher_ = 0;   // bytes of the response that the TLS session's pending ones say
   Clock::time_point deadline_, chunk_asked_;
   boost::asio::steady_timer room_timer_;  // for the client to take a piece

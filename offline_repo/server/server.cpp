@@ -239,6 +239,11 @@ CacheCounts Server::cache() const {
   return impl_->state.cache.counts();
 }
 
+std::uint64_t Server::send_steps() const {
+  const SendCounts& sends = impl_->state.sends;
+  return sends.calls + sends.waits + sends.turns;
+}
+
 void Server::run() {
   Impl& impl = *impl_;
   std::signal(SIGPIPE, SIG_IGN);

@@ -3,6 +3,7 @@
 // Beast and Asio are included only in this room, and by none of the headers that the verbs see.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -21,6 +22,8 @@ class Server {
   ListenAddress address() const;  // with the real port
   std::optional<ListenAddress> admin_address() const;
   CacheCounts cache() const;  // from any thread
+  // How often the system was called to send, a client was waited for, and a thread handed on; from any thread.
+  std::uint64_t send_steps() const;
 
   // Serves until stop(), SIGTERM or SIGINT, which are caught from here on; answers under way are finished first.
   // SIGHUP reopens the audit log and reads tokens and certificate, where there are some, and calls

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -17,12 +18,20 @@
 
 namespace sealift::offline_repo {
 
+// What bodies cost so far, in calls of the system and in hand-overs between threads.
+struct SendCounts {
+  std::atomic<std::uint64_t> calls{0};  // sendfile(2), sendmsg(2)
+  std::atomic<std::uint64_t> waits{0};  // for the client to take more: a timer, epoll_wait(2), and a thread that wakes
+  std::atomic<std::uint64_t> turns{0};  // that ended for other connections' sake, each of which wakes a thread
+};
+
 struct ServerState {
   ServerOptions options;
   ChunkCache cache{options.cache_bytes, options.cache_files};
   boost::asio::io_context context;
   std::atomic<bool> stopping{false};
   Metrics metrics{};
+  SendCounts sends{};
   std::atomic<std::chrono::steady_clock::rep> last_look{0};  // of /healthz at a volume
   std::atomic<std::uint64_t> looks{0};
   std::mutex access_guard{};

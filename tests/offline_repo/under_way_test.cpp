@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kLarge = 2'000'000;  // more than the sockets between hold
+constexpr std::size_t kLarge = 6'000'000;  // more than the sockets between hold
 constexpr int kLittleRoom = 64 << 10;      // in the client's socket
 const std::string kLargeDeb = "tool_1.0_all.deb";
 

@@ -127,6 +127,36 @@ TEST_CASE("memory and files are bounded, what was used longest ago goes first, a
   }
 }
 
+TEST_CASE(
+    "a long file neither empties the cache nor is hashed whole at each download, and an old one goes in the end") {
+  const Opened opened(8'500'000);
+  constexpr std::uint64_t kSmall = 20, kLong = 60;  // chunks: a file that fits beside others, and one that fits nowhere
+  REQUIRE(opened.count() > kSmall + 40 + kLong + 1);
+  for (const std::size_t files : {std::size_t{1000}, std::size_t{41}}) {  // bounded by memory, and by files
+    CAPTURE(files);
+    ChunkCache cache(files == 41 ? 1 << 22 : 40 * kChunk, files);
+    const auto download = [&](std::uint64_t first, std::uint64_t count) {  // returns how many bytes were hashed
+      const std::uint64_t before = cache.counts().checked;
+      for (std::uint64_t i = 0; i < count; ++i)
+        cache.take(opened.payload(), first + i, true, never, count * kChunk), cache.find(opened.payload(), first + i);
+      return (cache.counts().checked - before) * kChunk;
+    };
+    const std::uint64_t small = 1, one = small + kSmall;
+    CHECK(download(small, kSmall) == kSmall * kChunk);
+    CHECK(download(one, kLong) == kLong * kChunk);
+    CHECK(download(small, kSmall) == 0);  // the long one took nothing that is wanted
+    const std::uint64_t again = download(one, kLong);
+    CHECK(again <= (kLong - 18) * kChunk);  // about half of the cache holds the same part of it
+    CHECK(download(one, kLong) <= (kLong - 18) * kChunk);
+    CHECK(download(small, kSmall) == 0);
+    const std::uint64_t other = opened.count() - kLong;  // a part of it is another file's
+    for (int i = 0; i < 4; ++i) download(other, kLong);
+    CHECK(download(other, kLong) <= (kLong - 18) * kChunk);  // nobody wants the first one any more
+    CHECK(download(small, kSmall) == 0);
+    CHECK(cache.counts().most <= (files == 41 ? 1 << 22 : 41 * kChunk));
+  }
+}
+
 TEST_CASE("a damaged chunk is told to all who wait, is not kept, and is read again for the next one") {
   const Opened opened;
   const std::uint64_t index = 3, offset = opened.payload().layout().begin_of(index) + 7;

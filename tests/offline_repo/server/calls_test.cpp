@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a large file costs: the processor's time goes into system calls, waits and hand-overs between threads, and their
+// count says the same on a busy machine.
+#include <thread>
+#include <vector>
+
+#include "tests/offline_repo/live.hpp"
+
+using namespace sealift::bundle;
+using namespace sealift::test;
+using namespace sealift::offline_repo;
+
+namespace {
+
+constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+
+}  // namespace
+
+TEST_CASE("a large wheel takes at most three calls, waits and hand-overs a mebibyte, and as many as it takes at all") {
+  Live live({.chunk_size = 4 << 20, .items = {wheel_item(big_wheel(48 * kMebibyte))}});
+  const std::size_t size = fetch(live.port, live.target("big")).body.size();  // hashed now, and in the cache
+  REQUIRE(size > 48 * kMebibyte);
+  const std::uint64_t before = live.server->send_steps();
+  constexpr std::uint64_t kDownloads = 4;
+  {
+    std::vector<std::jthread> clients;
+    for (std::uint64_t i = 0; i < kDownloads; ++i)
+      clients.emplace_back([&] { CHECK(fetch(live.port, live.target("big")).body.size() == size); });
+  }
+  const std::uint64_t steps = live.server->send_steps() - before, mebibytes = kDownloads * size / kMebibyte;
+  MESSAGE(steps << " for " << mebibytes << " MiB");
+  CHECK(steps >= mebibytes);  // a call has at most one
+  CHECK(steps <= 3 * mebibytes);
+}
