@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "sealift/bundle/core/parallel_for.hpp"
+#include "sealift/bundle/core/time.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
 
 namespace sealift::offline_repo {
@@ -152,6 +153,7 @@ const IndexedWheel* Catalogue::find_wheel(std::string_view sha256, std::string_v
 
 Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in, const std::vector<Contents>& before) {
   auto contents = std::make_shared<BundleContents>(BundleContents{.in = std::move(in)});
+  contents->checked = bundle::write_time(bundle::system_time());
   std::vector<const bundle::Entry*> whole;
   for (const bundle::Entry& entry : contents->in->manifest().entries)
     if (entry.kind == bundle::EntryKind::Wheel && !entry.absent) {
@@ -184,6 +186,7 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
     apt.push_back({.in = contents->in, .rotten = &contents->rotten});
     catalogue.bundles.push_back(contents->in->manifest().stem());
     catalogue.sources.push_back(contents->in);
+    catalogue.checked.push_back(contents->checked);
     for (const IndexedWheel& wheel : contents->wheels) {
       const std::string name = wheel.project();
       add(catalogue.projects.try_emplace(name, Project{.name = name}).first->second, wheel);

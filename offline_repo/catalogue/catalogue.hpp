@@ -45,6 +45,7 @@ struct BundleContents {
   std::shared_ptr<BundleArtifact> artifact = {};  // the bundle itself, for registries' clients; null in tests alone
   std::vector<std::string> patched = {};          // paths of wheels that travel as patches and so cannot be served
   Cards cards = {};
+  std::string checked = {};           // when it was verified as it lies here: seal, chunk list, sizes; RFC 3339, UTC
   std::set<std::string> rotten = {};  // paths of entries with bytes that are wrong on the medium: served by no view
 };
 using Contents = std::shared_ptr<const BundleContents>;
@@ -86,6 +87,7 @@ struct Catalogue {
       {};
   std::vector<std::string> left_out;  // a line for people on each commit or wheel that is not served
   std::vector<std::shared_ptr<const bundle::VerifiedBundle>> sources = {};  // the bundles, in their order
+  std::vector<std::string> checked = {};                                    // of each of them, BundleContents::checked
   Surroundings around = {};
   Cards cards = {};
 

@@ -25,9 +25,9 @@ std::string folder_of(const HeldBundle& held) {
 // `all`: the good bundles of a stream, the highest version first.
 Gap without_current(const bundle::Stream& stream, const std::vector<const HeldBundle*>& all) {
   const HeldBundle& newest = *all.front();
-  const bool switched = newest.why.starts_with("switched to ");
+  const bool switched = newest.reason.kind == Reason::Kind::Switched;
   Gap gap{.stream = stream,
-          .what = "no version is current: " + newest.why.substr(0, newest.why.find(';')),
+          .what = "no version is current: " + newest.reason.fact(),
           .next = "sealift-repo switch " + std::string(switched ? "--newest " : "") + folder_of(newest) + " " +
                   newest.stem()};
   for (const HeldBundle* one : all) gap.kept.push_back(one->stem());

@@ -11,8 +11,8 @@ namespace {
 std::string line_of(const HeldBundle& held) {
   const std::string where = held.stem() + " in " + held.place.string();
   if (held.state == HeldState::Current) return where + " is served";
-  if (held.state == HeldState::Kept) return where + " is kept, at b/" + held.stem() + "/ alone: " + held.why;
-  return where + " is left out: " + held.why;
+  if (held.state == HeldState::Kept) return where + " is kept, at b/" + held.stem() + "/ alone: " + held.why();
+  return where + " is left out: " + held.why();
 }
 
 std::map<std::string, std::string> lines_of(const Held& held) {
@@ -33,6 +33,27 @@ std::string_view name_of(HeldState state) {
       break;
   }
   return "left_out";
+}
+
+std::string Reason::fact() const {
+  switch (kind) {
+    case Kind::None:
+      return {};
+    case Kind::Switched:
+      return "switched to version " + std::to_string(version) + ", which is not here or no good";
+    case Kind::NotChosen:
+      return text + " is served";
+    case Kind::SameAs:
+      return "the same bundle is in " + text;
+    case Kind::Older:
+    case Kind::Refused:
+      break;
+  }
+  return text;
+}
+
+std::string HeldBundle::why() const {
+  return reason.fact() + (reason.kind == Reason::Kind::Older ? "; sealift-repo switch makes it current" : "");
 }
 
 std::string HeldBundle::stem() const {

@@ -3,6 +3,7 @@
 // views, metrics and the status page are made from.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,14 +22,35 @@ enum class HeldState {
 
 std::string_view name_of(HeldState state);
 
+// Why a bundle is not current.
+struct Reason {
+  enum class Kind {
+    None,       // nothing keeps it from being current
+    Older,      // than one that was accepted; `text`: what verification said
+    Switched,   // an operator switched to `version`, which is not here or no good
+    NotChosen,  // another version is served, `text`
+    SameAs,     // the same bundle is in the folder `text`
+    Refused     // `text`: what verification, or reading it, said
+  };
+
+  Kind kind = Kind::None;
+  std::string text = {};
+  std::uint64_t version = 0;
+
+  // For people, on one line; empty where there is none.
+  std::string fact() const;
+};
+
 struct HeldBundle {
   std::filesystem::path place;  // as it was named, or in the watched folder
   HeldState state = HeldState::LeftOut;
   Contents contents = {};                     // null for one that is left out
-  std::string why = {};                       // why it is not current
+  Reason reason = {};                         // why it is not current
   bool watched = false;                       // found in the watched folder
   std::optional<bundle::Error> refused = {};  // what verification said, of one that is left out for that
 
+  // The reason, and what would make it current where one command does.
+  std::string why() const;
   // NAME-VERSION; of one that is left out its folder's name.
   std::string stem() const;
   // Its channel and name; of one that has contents.

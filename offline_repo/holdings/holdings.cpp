@@ -58,12 +58,11 @@ HeldBundle* chosen_of(const std::vector<HeldBundle*>& all, const Stream& stream,
   if (const auto wanted = switches.find(stream); wanted != switches.end()) {
     for (HeldBundle* one : all)
       if (version_of(*one) == wanted->second) return one;
-    for (HeldBundle* one : all)
-      one->why = "switched to version " + std::to_string(wanted->second) + ", which is not here or no good";
+    for (HeldBundle* one : all) one->reason = {.kind = Reason::Kind::Switched, .version = wanted->second};
     return nullptr;
   }
   for (HeldBundle* one : all)
-    if (one->why.empty()) return one;
+    if (one->reason.kind == Reason::Kind::None) return one;
   return nullptr;
 }
 
@@ -74,9 +73,9 @@ void choose_of_stream(const std::vector<HeldBundle*>& all, const Stream& stream,
     if (one == chosen || (needed && version_of(*one) < version_of(*chosen))) {
       needed = one->contents->in->manifest().base.has_value();
       one->state = HeldState::Current;
-      one->why.clear();
-    } else if (chosen != nullptr && one->why.empty()) {
-      one->why = chosen->stem() + " is served";
+      one->reason = {};
+    } else if (chosen != nullptr && one->reason.kind == Reason::Kind::None) {
+      one->reason = {.kind = Reason::Kind::NotChosen, .text = chosen->stem()};
     }
   }
 }
@@ -146,7 +145,7 @@ Held Holdings::judge_all(const Sight& sight) {
       if (held[j].contents && held[j].contents->in->identity() == held[i].contents->in->identity()) {
         held[i].contents = nullptr;
         held[i].state = HeldState::LeftOut;
-        held[i].why = "the same bundle is in " + held[j].place.string();
+        held[i].reason = {.kind = Reason::Kind::SameAs, .text = held[j].place.string()};
       }
   return held;
 }
@@ -166,7 +165,7 @@ HeldBundle Holdings::judge(const fs::path& place, const Sight& sight, bool watch
         if (!watched || trust.allow_downgrade || error.code() != ErrorCode::Rollback) throw;
         trust.allow_downgrade = true;
         bundle::VerifiedBundle older = bundle::verify(opened, trust, bundle::system_time());
-        held.why = error.facts().what + "; sealift-repo switch makes it current";
+        held.reason = {.kind = Reason::Kind::Older, .text = on_one_line(error.facts().what)};
         return older;
       }
     };
@@ -179,10 +178,16 @@ HeldBundle Holdings::judge(const fs::path& place, const Sight& sight, bool watch
     else if (root_version(after) > root_version(state_))
       state_.root = after.root;
   } catch (const bundle::Error& error) {
-    held = {
-        .place = place, .contents = nullptr, .why = on_one_line(error.what()), .watched = watched, .refused = error};
+    held = {.place = place,
+            .contents = nullptr,
+            .reason = {.kind = Reason::Kind::Refused, .text = on_one_line(error.what())},
+            .watched = watched,
+            .refused = error};
   } catch (const std::exception& error) {
-    held = {.place = place, .contents = nullptr, .why = on_one_line(error.what()), .watched = watched};
+    held = {.place = place,
+            .contents = nullptr,
+            .reason = {.kind = Reason::Kind::Refused, .text = on_one_line(error.what())},
+            .watched = watched};
   }
   return held;
 }

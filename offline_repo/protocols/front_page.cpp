@@ -102,10 +102,11 @@ void FrontPage::add_bundles(const Catalogue& catalogue) {
   Table table{
       .title = word_("Bundles", "包"),
       .head = header_row({word_("Bundle", "包"), word_("Channel", "通道"), word_("Size", "大小"),
-                          word_("Made", "制作时间"), word_("Signed by", "签名者"),
+                          word_("Made", "制作时间"), word_("Last check", "最近检查"), word_("Signed by", "签名者"),
                           word_("Digest, to compare with paper", "摘要（与纸质记录比对）"), word_("Files", "文件")}),
       .rows = {}};
-  for (const auto& in : catalogue.sources) {
+  for (std::size_t i = 0; i < catalogue.sources.size(); ++i) {
+    const auto& in = catalogue.sources[i];
     const bundle::Manifest& manifest = in->manifest();
     std::vector<std::string> keys;
     for (const bundle::Digest& key : in->signers()) keys.push_back(short_digest(key));
@@ -115,8 +116,8 @@ void FrontPage::add_bundles(const Catalogue& catalogue) {
     table.rows.push_back(
         {.words = lower_case(manifest.stem() + " " + manifest.channel),
          .html = "<tr>" + link_cell(address, manifest.stem()) + cell(manifest.channel) +
-                 cell(bundle::human_size(manifest.payload.size)) + cell(manifest.created) + cell(signers) +
-                 digest_cell("sha256:" + in->identity().hex()) +
+                 cell(bundle::human_size(manifest.payload.size)) + cell(manifest.created) + cell(catalogue.checked[i]) +
+                 cell(signers) + digest_cell("sha256:" + in->identity().hex()) +
                  link_cell(address + "entries/" + url_escaped(manifest.name) + "/", word_("files", "文件")) +
                  "</tr>\n"});
   }

@@ -41,7 +41,7 @@ void add_bundles(std::string& out, const Held& held) {
   for (const HeldBundle& one : held)
     if (one.state == HeldState::LeftOut)
       out +=
-          "sealift_bundle_left_out{place=\"" + label(one.place.string()) + "\",reason=\"" + label(one.why) + "\"} 1\n";
+          "sealift_bundle_left_out{place=\"" + label(one.place.string()) + "\",reason=\"" + label(one.why()) + "\"} 1\n";
 }
 
 void add_gaps(std::string& out, const std::vector<Gap>& gaps, bool names) {

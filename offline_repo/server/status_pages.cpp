@@ -62,7 +62,7 @@ std::string health_text(const Access& access, const std::optional<std::string>& 
   std::string text = reason.value_or(served) + "\n";
   for (const Gap& gap : gaps) text += "gap: " + gap.line() + "\n";
   for (const HeldBundle& one : access.held())
-    if (one.state == HeldState::LeftOut) text += "left out: " + one.stem() + ": " + one.why + "\n";
+    if (one.state == HeldState::LeftOut) text += "left out: " + one.stem() + ": " + one.why() + "\n";
   for (const std::string& line : access.left_out()) text += "left out: " + line + "\n";
   return text;
 }
@@ -71,10 +71,11 @@ std::string status_json(const Access& access, const std::optional<std::string>& 
   bundle::Json bundles = bundle::Json::array();
   for (const HeldBundle& one : access.held()) {
     bundle::Json item = {
-        {"place", one.place.string()}, {"bundle", one.stem()}, {"state", name_of(one.state)}, {"why", one.why}};
+        {"place", one.place.string()}, {"bundle", one.stem()}, {"state", name_of(one.state)}, {"why", one.why()}};
     if (one.contents) {
       item["channel"] = one.contents->in->manifest().channel;
       if (!one.contents->rotten.empty()) item["rotten"] = one.contents->rotten;
+      item["checked"] = one.contents->checked;
       item["identity"] = one.contents->in->identity().hex();
     }
     bundles.push_back(std::move(item));

@@ -65,7 +65,7 @@ void refuse_all_bad(const Held& held, const ServeOptions& options) {
   const auto good = [](const HeldBundle& one) { return one.contents != nullptr; };
   if (!options.watch.empty() || held.empty() || std::any_of(held.begin(), held.end(), good)) return;
   if (held.front().refused) throw bundle::Error(*held.front().refused);
-  throw bundle::Error(bundle::ErrorCode::Io, {.what = held.front().why, .where = held.front().place.string()});
+  throw bundle::Error(bundle::ErrorCode::Io, {.what = held.front().why(), .where = held.front().place.string()});
 }
 
 // Who has neither a certificate nor a token gets in nowhere.

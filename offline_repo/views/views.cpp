@@ -49,7 +49,7 @@ Views ViewMaker::views_of(const Held& held, const std::vector<Gap>& gaps) {
     }
     const KeptVersion kept{.stem = manifest.stem(),
                            .channel = manifest.channel,
-                           .why = explained.contains(one.stream()) ? one.why : std::string()};
+                           .why = explained.contains(one.stream()) ? one.why() : std::string()};
     for (Part* part : {&current, &channels[manifest.channel], &alone}) part->around.kept.push_back(kept);
   }
   for (const Gap* gap : shown)

@@ -93,7 +93,7 @@ TEST_CASE("a new version becomes current, the old one is kept, and an operator s
   site.add("env", 2);
   const Held both = site.look();
   CHECK(states(both) == "env-1 kept; env-2 current; ");
-  CHECK(find(both, "env-1").why == "env-2 is served");
+  CHECK(find(both, "env-1").why() == "env-2 is served");
   switch_bundle(site.folder, "env-1", false);
   CHECK(read_file(site.folder / "switched") == "prod/env 1\n");
   CHECK(states(site.look()) == "env-1 current; env-2 kept; ");
@@ -112,14 +112,14 @@ TEST_CASE("when the newest version goes, an older one is served only after an op
   fs::remove_all(site.folder / "env-2");
   const Held left = site.look();
   CHECK(states(left) == "env-1 kept; ");
-  CHECK(find(left, "env-1").why.find("sealift-repo switch") != std::string::npos);
+  CHECK(find(left, "env-1").why().find("sealift-repo switch") != std::string::npos);
   switch_bundle(site.folder, "env-1", false);
   CHECK(states(site.look()) == "env-1 current; ");
   fs::rename(site.folder / "env-1", site.dir / "away");
   site.add("env", 4);
   const Held other = site.look();
   CHECK(states(other) == "env-4 kept; ");  // version 1 was asked for, and nothing else is guessed
-  CHECK(find(other, "env-4").why.find("switched to version 1") != std::string::npos);
+  CHECK(find(other, "env-4").why().find("switched to version 1") != std::string::npos);
 }
 
 TEST_CASE("a stream without a current version is a gap that names what is kept and the command, whatever took it") {
@@ -137,8 +137,10 @@ TEST_CASE("a stream without a current version is a gap that names what is kept a
   switch_bundle(site.folder, "env-2", false);  // the command that it says
   CHECK(gaps().empty());
   fs::remove_all(site.folder / "env-2");  // a switch to what is gone
-  const std::vector<Gap> switched = gaps();
+  const Held without = site.look();
+  const std::vector<Gap> switched = gaps_of(without);
   REQUIRE(switched.size() == 1);
+  CHECK(find(without, "env-1").reason.kind == Reason::Kind::Switched);
   CHECK(switched[0].what.find("switched to version 2, which is not here") != std::string::npos);
   CHECK(switched[0].next == "sealift-repo switch --newest " + site.folder.string() + " env-1");
   fs::rename(site.dir / "away", site.folder / "env-3");
@@ -235,9 +237,9 @@ TEST_CASE("a bad bundle takes out only itself, says why, and is good again once 
   fs::resize_file(bad.volume(0), whole.size() - 1);
   const Held held = site.look();
   CHECK(states(held) == "bad-1 left_out; empty left_out; env-1 current; strange-1 left_out; ");
-  CHECK(find(held, "bad-1").why.find("bad-1.vol001") != std::string::npos);
-  CHECK(find(held, "bad-1").why.find('\n') == std::string::npos);
-  CHECK(find(held, "empty").why.find("there is no seal here") != std::string::npos);
+  CHECK(find(held, "bad-1").why().find("bad-1.vol001") != std::string::npos);
+  CHECK(find(held, "bad-1").why().find('\n') == std::string::npos);
+  CHECK(find(held, "empty").why().find("there is no seal here") != std::string::npos);
   CHECK(views_of(held).bundles.size() == 1);
   write_file(bad.volume(0), whole);
   const Held mended = site.look();
@@ -267,7 +269,7 @@ TEST_CASE("a withdrawn bundle is taken out while the server runs, wherever the n
     }
     const Held after = site.look();
     CHECK(find(after, "env-1").state == HeldState::LeftOut);
-    CHECK(find(after, "env-1").why.find("withdrawn: a wrong model") != std::string::npos);
+    CHECK(find(after, "env-1").why().find("withdrawn: a wrong model") != std::string::npos);
     CHECK(find(after, "other-1").state == HeldState::Current);
     CHECK_FALSE(views_of(after).bundles.contains("env-1"));
     CHECK(views_of(after).merged->catalogue.find_project("env") == nullptr);
