@@ -9,6 +9,7 @@
 #include "bundle/core/json.hpp"
 #include "offline_repo/protocols/index_pages.hpp"
 #include "offline_repo/protocols/metadata_headers.hpp"
+#include "offline_repo/protocols/version_order.hpp"
 #include "sealift/bundle/core/time.hpp"
 #include "sealift/bundle/wheel/wheel_name.hpp"
 
@@ -18,27 +19,11 @@ namespace {
 
 using bundle::Json;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-// Of PEP 440 what orders the versions that stand beside each other here: the numbers, then whether it is a release.
-using VersionKey = std::tuple<std::vector<std::uint64_t>, int, std::string>;
-VersionKey key_of(const std::string& version) {
-  std::vector<std::uint64_t> numbers;
-  std::size_t at = 0;
-  while (at < version.size() && is_digit(version[at])) {
-    std::uint64_t number = 0;
-    for (; at < version.size() && is_digit(version[at]); ++at)
-      number = std::min<std::uint64_t>(number * 10 + static_cast<std::uint64_t>(version[at] - '0'), 1'000'000'000'000);
-    numbers.push_back(number);
-    if (at + 1 < version.size() && version[at] == '.' && is_digit(version[at + 1])) ++at;
-  }
-  while (!numbers.empty() && numbers.back() == 0) numbers.pop_back();
-  const std::string rest = lower_case(version.substr(at));
-  const bool before = rest.starts_with("a") || rest.starts_with("b") || rest.starts_with("rc") ||
-                      rest.starts_with(".dev") || rest.starts_with("c");
-  return {numbers, before ? 0 : 1, rest};
+// As the index does it: a release before all that comes before one, and what is no version before nothing.
+std::tuple<bool, bool, std::optional<VersionOrder>, std::string> key_of(const std::string& version) {
+  std::optional<VersionOrder> order = version_order(version);
+  const bool release = order && !order->is_pre_release();
+  return {order.has_value(), release, std::move(order), version};
 }
 
 Json or_null(const std::string& text) {

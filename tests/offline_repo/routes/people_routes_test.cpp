@@ -4,6 +4,7 @@
 #include "bundle/core/json.hpp"
 #include "offline_repo/catalogue/cards.hpp"
 #include "offline_repo/protocols/project_json.hpp"
+#include "offline_repo/protocols/version_order.hpp"
 #include "offline_repo/routes/routes.hpp"
 #include "tests/offline_repo/hub_bundle.hpp"
 #include "tests/offline_repo/live.hpp"
@@ -151,7 +152,41 @@ TEST_CASE("the older JSON API tells a project's newest version, its files with d
             .header("Content-Type") == "application/vnd.pypi.simple.v1+json");
 }
 
-TEST_CASE("of two versions the newer one is found by numbers, and a release is newer than what comes before it") {
+TEST_CASE("versions are in the order of PEP 440, in every spelling that it knows") {
+  // As packaging 21.3 sorts them; on one line they are equal.
+  const std::vector<std::vector<std::string>> order = {{"1.0.dev456", "1.0dev456"},
+                                                       {"1.0a1", "1.0alpha1", "1.0-A.1"},
+                                                       {"1.0a2.dev456"},
+                                                       {"1.0a12.dev456"},
+                                                       {"1.0a12"},
+                                                       {"1.0b1.dev456"},
+                                                       {"1.0b2"},
+                                                       {"1.0b2.post345.dev456"},
+                                                       {"1.0b2.post345", "1.0b2-345"},
+                                                       {"1.0rc1.dev456"},
+                                                       {"1.0rc1", "1.0c1", "1.0-preview_1"},
+                                                       {"1.0", "1", "1.0.0", "v1.0"},
+                                                       {"1.0+abc.5"},
+                                                       {"1.0+abc.7", "1.0+ABC-7"},
+                                                       {"1.0+5"},
+                                                       {"1.0.post456.dev34"},
+                                                       {"1.0.post456", "1.0-456", "1.0.rev456"},
+                                                       {"1.1.dev1"},
+                                                       {"1.10"},
+                                                       {"99999999999999999999999"},
+                                                       {"1!0.1"}};
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (const std::string& one : order[i]) {
+      CAPTURE(one);
+      REQUIRE(version_order(one));
+      CHECK(version_order(one) == version_order(order[i].front()));
+      if (i > 0) CHECK(version_order(order[i - 1].front()) < version_order(one));
+    }
+  for (const char* none : {"", "x", "1.", "1.0+", "1.0+a..b", "1.0 ", "1.0a1b2", "!1", "1.0.dev1.post1"})
+    CHECK_FALSE(version_order(none));
+}
+
+TEST_CASE("of two versions the newer one is found by PEP 440, and a release goes before what comes before one") {
   const auto newest = [](const std::vector<std::string>& versions) {
     Project project{.name = "x"};
     for (const std::string& version : versions) {
@@ -166,5 +201,8 @@ TEST_CASE("of two versions the newer one is found by numbers, and a release is n
   CHECK(newest({"2.0.post1", "2.0"}) == "2.0.post1");
   CHECK(newest({"2.0", "2.0+cu130"}) == "2.0+cu130");
   CHECK(newest({"99999999999999999999999", "1"}) == "99999999999999999999999");
+  CHECK(newest({"2.0", "2.1rc1"}) == "2.0");
+  CHECK(newest({"2.1a1", "2.1rc1"}) == "2.1rc1");
+  CHECK(newest({"none", "0.1"}) == "0.1");
   CHECK(newest({}).empty());
 }
