@@ -17,6 +17,7 @@
 #include "installer/host/mending.hpp"
 #include "installer/prefix/prefix_lock.hpp"
 #include "installer/store/stamps.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace sealift::installer {
@@ -29,18 +30,45 @@ namespace {
 
 constexpr int kRounds = 3;
 
+// Which copy of an installed bundle would do, where this one was signed by a key that the site has withdrawn since, or
+// was withdrawn itself.
+std::string copy_needed(const GenerationRecord& record, const fs::path& seal, const bundle::TrustState& trust) {
+  const bundle::Root root = bundle::parse_root(trust.root, "the newest accepted root");
+  const std::string identity = bundle::fingerprint_text(record.identity);
+  if (root.revoked_bundles.contains(record.identity))
+    return "no copy of " + record.name + "-" + std::to_string(record.version) + ", " + identity +
+           ", is accepted any more: apply another version, and gc takes "
+           "generation " +
+           Prefix::generation_name(record.number);
+  std::string signers;
+  for (const auto& [name, role] : root.roles) {
+    if (name == bundle::kRootRole) continue;
+    signers += (signers.empty() ? "" : ", and ") + std::to_string(role.threshold) + " of the " + name + " keys";
+    for (const bundle::Digest& key : role.keys) signers += " " + bundle::fingerprint_text(key);
+  }
+  return "ask the sender for " + seal.filename().string() + " of the same bundle, " + identity + ", signed anew by " +
+         signers + " (sealift-pack sign BUNDLE); put it in the place of " + seal.string() + ": the volumes stay";
+}
+
 // The bundle of an installed generation may be older than what was accepted since; it is only compared with, so a
 // downgrade is allowed for it.
 bundle::VerifiedBundle open_for_repair(const DoctorOptions& options, const Status& status) {
   bundle::OpenBundle opened = bundle::open(options.repair);
   opened.mending = mending_here(options.repair, {}, shell_option("--prefix", options.prefix.folder()));
   const bundle::Digest identity = opened.seal.manifest.digest();
-  const bool installed = std::any_of(status.generations.begin(), status.generations.end(), [&](const auto& generation) {
-    return generation.record && generation.record->identity == identity;
-  });
-  return bundle::verify(
-      opened, {.state = bundle::trust_for_run(options.prefix.trust(), std::nullopt), .allow_downgrade = installed},
-      options.now);
+  const auto installed = std::find_if(
+      status.generations.begin(), status.generations.end(),
+      [&](const auto& generation) { return generation.record && generation.record->identity == identity; });
+  const bool known = installed != status.generations.end();
+  const bundle::TrustState trust = bundle::trust_for_run(options.prefix.trust(), std::nullopt);
+  try {
+    return bundle::verify(opened, {.state = trust, .allow_downgrade = known}, options.now);
+  } catch (const bundle::Error& error) {
+    if (!known || error.code() != ErrorCode::Revoked || trust.root.empty()) throw;
+    bundle::Facts facts = error.facts();
+    facts.next = copy_needed(*installed->record, opened.seal_path, trust);
+    throw bundle::Error(ErrorCode::Revoked, std::move(facts));
+  }
 }
 
 void check_owner(const Prefix& prefix) {

@@ -6,6 +6,7 @@
 #include "installer/doctor/expected_tree.hpp"
 #include "installer/doctor/machine_notes.hpp"
 #include "installer/prefix/prefix_lock.hpp"
+#include "installer/prefix/trust_store.hpp"
 #include "sealift/bundle/native/system_libraries.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/installer/stopping_disk.hpp"
@@ -298,6 +299,46 @@ TEST_CASE("a repair needs a bundle that this site trusts, whole, and the lock") 
   CHECK(contents(site.root()) == before);
   CHECK_REFUSED(doctor({.prefix = Prefix(site.dir / "none")}, disk, *std::make_unique<bundle::Progress>(nullptr)),
                 Missing, "no prefix");
+}
+
+TEST_CASE("after a revocation a repair says which copy it needs: of which bundle, signed by which key, put where") {
+  const Installed site;
+  overwrite(site.in_generation(1, kModule), "ANSWER = 43\n");
+  const bundle::PrivateKey fresh = bundle::PrivateKey::generate();
+  const auto accept = [&](const bundle::Root& before, const std::function<void(bundle::Root&)>& change,
+                          const bundle::PrivateKey& old_key) {
+    const bundle::Root next = next_root(before, change);
+    write_file(site.dir / "next.json", write_envelope(signed_root(next, {&old_key, &fresh})));
+    Disk disk;
+    update_root(site.prefix(), disk, {site.dir / "next.json"});
+    return next;
+  };
+  const bundle::Root second = accept(
+      bundle::parse_root(one_key_root(site.key).payload, "root 1"),
+      [&](bundle::Root& root) {
+        const bundle::Root other = make_root({&fresh}, {&fresh});
+        root.keys = other.keys, root.roles = other.roles;
+        root.revoked_keys[site.key.public_key().id()] = {.date = "2026-02-01T00:00:00Z", .reason = "stolen"};
+      },
+      site.key);
+  const std::string identity =
+      bundle::fingerprint_text(sealift::bundle::open(site.second.folder).seal.manifest.digest());
+  const std::string key = bundle::fingerprint_text(fresh.public_key().id());
+  CHECK_REFUSED(site.repair(), Revoked,
+                "of the same bundle, " + identity + ", signed anew by 1 of the release keys " + key);
+  CHECK_REFUSED(site.repair(), Revoked, "put it in the place of " + site.second.seal().string());
+  reseal(site.second, {one_key_root(site.key), bundle::parse_roots(read_file(site.dir / "next.json"), "next").front()},
+         {&fresh});
+  CHECK(site.repair().repaired.size() == 1);  // what it says does it
+  accept(
+      second,
+      [&](bundle::Root& root) {
+        root.revoked_bundles[sealift::bundle::open(site.second.folder).seal.manifest.digest()] = {
+            .date = "2026-03-01T00:00:00Z", .reason = "a wrong model"};
+      },
+      fresh);
+  CHECK_REFUSED(site.repair(), Revoked,
+                "no copy of " + site.second.manifest.stem() + ", " + identity + ", is accepted any more");
 }
 
 TEST_CASE("stopped at any change, a repair leaves less to repair, and the next one ends it") {
