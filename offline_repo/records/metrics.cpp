@@ -40,8 +40,8 @@ void add_bundles(std::string& out, const Held& held) {
   declare(out, "sealift_bundle_left_out", "gauge", "Bundles that are not served, each with the reason.");
   for (const HeldBundle& one : held)
     if (one.state == HeldState::LeftOut)
-      out +=
-          "sealift_bundle_left_out{place=\"" + label(one.place.string()) + "\",reason=\"" + label(one.why()) + "\"} 1\n";
+      out += "sealift_bundle_left_out{place=\"" + label(one.place.string()) + "\",reason=\"" + label(one.why()) +
+             "\"} 1\n";
 }
 
 void add_gaps(std::string& out, const std::vector<Gap>& gaps, bool names) {
