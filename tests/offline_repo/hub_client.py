@@ -31,6 +31,9 @@ def same_files(what, folder):
 
 
 if mode in ("download", "again"):
+    import subprocess
+
+    import huggingface_hub
     from huggingface_hub import HfApi, hf_hub_download, list_repo_files, snapshot_download
     from huggingface_hub.utils import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
 
@@ -47,6 +50,13 @@ if mode == "download":
     equal("a search", [model.id for model in api.list_models(search="tiny")], ["org/tiny"])
     equal("the data sets", [one.id for one in api.list_datasets(author="org")], ["org/rows"])
     equal("the token's name", api.whoami()["name"], "reader")
+    if int(huggingface_hub.__version__.split(".")[0]) >= 1:  # `hf models ls` is younger than 0.36
+        hf = [sys.executable, "-c", "import sys; from huggingface_hub.cli.hf import main; sys.argv[0] = 'hf'; main()"]
+        said = subprocess.run([*hf, "models", "ls", "--search", "tiny", "--format", "json"], capture_output=True,
+                              text=True)
+        equal("hf models ls", (said.returncode, "org/tiny" in said.stdout, "org/rows" in said.stdout), (0, True, False))
+        said = subprocess.run([*hf, "auth", "whoami"], capture_output=True, text=True)
+        equal("hf auth whoami", (said.returncode, "reader" in said.stdout), (0, True))
     equal("the branches", [branch.name for branch in api.list_repo_refs("org/tiny").branches], ["main"])
     equal("the commits", [commit.commit_id for commit in api.list_repo_commits("org/tiny")], [COMMIT])
     if not hasattr(api, "list_repo_tree"):  # before 0.21

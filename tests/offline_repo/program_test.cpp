@@ -341,6 +341,10 @@ TEST_CASE("pip installs a package and what it needs from two bundles") {
   CHECK(pip.status == 0);
   CHECK(run({"env", "PYTHONPATH=" + (dir / "site").string(), "/usr/bin/python3", "-c", kTry}).output == "42\n");
   CHECK(fs::exists(dir / "site" / "bin" / "demo"));
+  const Ran versions = run({"/usr/bin/python3", "-m", "pip", "--isolated", "--disable-pip-version-check", "index",
+                            "--index-url", index, "versions", "demo"});
+  INFO(versions.errors);
+  CHECK(versions.output.find("demo (1.0)\nAvailable versions: 1.0\n") == 0);
   CHECK(run({"/usr/bin/python3", "-m", "pip", "--isolated", "install", "--no-cache-dir", "--index-url", index,
              "--target", dir / "none", "absent"})
             .status == 1);
