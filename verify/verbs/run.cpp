@@ -246,7 +246,8 @@ void report_failed_rank(const trainer::RanksEnd& end, const fs::path& folder) {
   report_end(ending, folder);
 }
 
-/// What one rank does; rank 0 returns report.json. `met`: the ranks, once they are connected.
+/// What one rank does; rank 0 returns report.json. `met`: the ranks, from when they are connected until
+/// it is known which hosts they are on.
 nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch& launch,
                               std::optional<train::Groups>& groups, std::optional<train::World>& met) {
   auto device = trainer::set_up_device(arguments.device, launch);
@@ -281,6 +282,7 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
       nlohmann::json::parse(exchange.broadcast(nlohmann::json(golden_names(site.prefix)).dump()));
   const auto machines = machines_of(exchange, site, name_of(device));
   verdict.nodes = nodes_of(machines);
+  met.reset();  // hosts have names of their own from here on
   const auto allowed = allowed_of(exchange, site);
   site.watch = std::make_shared<RunWatch>(allowed);
   const auto count = site.own_network && site.rank == 0 ? std::make_shared<PacketCount>() : nullptr;
