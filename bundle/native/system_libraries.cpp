@@ -77,6 +77,9 @@ constexpr OptionalPlugin kOptionalPlugins[] = {
     {"_tensor_bridge.*.so", "cuda.core imports it for tensors of torch, once torch's symbols are there"},
 };
 
+// Of these the ones that no program of this host opens: for other accelerators, and for a debugger.
+constexpr const char* kOfOtherHosts[] = {"libbitsandbytes_xpu*.so", "libbitsandbytes_rocm*.so", "attach_linux_*.so"};
+
 }  // namespace
 
 bool is_glibc_library(std::string_view name) {
@@ -102,6 +105,11 @@ bool may_come_from_target(std::string_view name) {
 bool is_optional_plugin(const std::string& name) {
   return std::any_of(std::begin(kOptionalPlugins), std::end(kOptionalPlugins),
                      [&](const OptionalPlugin& plugin) { return ::fnmatch(plugin.name, name.c_str(), 0) == 0; });
+}
+
+bool is_plugin_of_other_hosts(const std::string& name) {
+  return std::any_of(std::begin(kOfOtherHosts), std::end(kOfOtherHosts),
+                     [&](const char* pattern) { return ::fnmatch(pattern, name.c_str(), 0) == 0; });
 }
 
 }  // namespace sealift::bundle

@@ -31,7 +31,7 @@ namespace {
 constexpr int kRounds = 3;
 
 // Which copy of an installed bundle would do, where this one was signed by a key that the site has withdrawn since, or
-// was withdrawn itself.
+// was withdrawn itself; empty: by the newest accepted root neither holds.
 std::string copy_needed(const GenerationRecord& record, const fs::path& seal, const bundle::TrustState& trust) {
   const bundle::Root root = bundle::parse_root(trust.root, "the newest accepted root");
   const std::string identity = bundle::fingerprint_text(record.identity);
@@ -40,6 +40,8 @@ std::string copy_needed(const GenerationRecord& record, const fs::path& seal, co
            ", is accepted any more: apply another version, and gc takes "
            "generation " +
            Prefix::generation_name(record.number);
+  const auto withdrawn = [&](const bundle::Digest& key) { return root.revoked_keys.contains(key); };
+  if (std::none_of(record.signers.begin(), record.signers.end(), withdrawn)) return {};
   std::string signers;
   for (const auto& [name, role] : root.roles) {
     if (name == bundle::kRootRole) continue;
@@ -47,7 +49,8 @@ std::string copy_needed(const GenerationRecord& record, const fs::path& seal, co
     for (const bundle::Digest& key : role.keys) signers += " " + bundle::fingerprint_text(key);
   }
   return "ask the sender for " + seal.filename().string() + " of the same bundle, " + identity + ", signed anew by " +
-         signers + " (sealift-pack sign BUNDLE); put it in the place of " + seal.string() + ": the volumes stay";
+         signers + " (sealift-pack sign BUNDLE); put it in the place of " + seal.string() +
+         ", in a copy of the folder where the medium cannot be written: the volumes stay";
 }
 
 // The bundle of an installed generation may be older than what was accepted since; it is only compared with, so a
@@ -66,7 +69,7 @@ bundle::VerifiedBundle open_for_repair(const DoctorOptions& options, const Statu
   } catch (const bundle::Error& error) {
     if (!known || error.code() != ErrorCode::Revoked || trust.root.empty()) throw;
     bundle::Facts facts = error.facts();
-    facts.next = copy_needed(*installed->record, opened.seal_path, trust);
+    if (auto next = copy_needed(*installed->record, opened.seal_path, trust); !next.empty()) facts.next = next;
     throw bundle::Error(ErrorCode::Revoked, std::move(facts));
   }
 }

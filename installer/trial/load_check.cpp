@@ -160,9 +160,11 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& genera
       waiting_for_host.insert(file.soname);
       report.host.push_back({file.path, reason});
     } else {
-      const bool known = bundle::is_optional_plugin(file.path.substr(file.path.rfind('/') + 1));
-      const bool plugin = !file.program && (known ? absent || lacks_version(reason) || left.contains(missing)
-                                                  : absent && !file.needed && !is_extension_module(file.path));
+      const std::string name = file.path.substr(file.path.rfind('/') + 1);
+      const bool too_new = lacks_version(reason) && bundle::is_plugin_of_other_hosts(name);
+      const bool plugin = !file.program && (bundle::is_optional_plugin(name)
+                                                ? absent || too_new || left.contains(missing)
+                                                : absent && !file.needed && !is_extension_module(file.path));
       if (plugin) left.insert(file.soname);
       (plugin ? report.plugins : report.broken).push_back({file.path, reason});
     }

@@ -109,14 +109,15 @@ std::vector<ChunkCache::Chunk> ChunkCache::make_room(const Key& fresh, std::uint
   return evicted;
 }
 
-// The one that was used longest ago. While a long file has its half, its last one: what it had before is then there at
-// the next download. Long files that nobody has asked for meanwhile make room for it.
+// The one that was used longest ago. While a long file has its half, one of its latest, but for those that others who
+// download it now are about to want: what it had before is then there at the next download. Long files that nobody has
+// asked for meanwhile make room for it.
 ChunkCache::Places::iterator ChunkCache::victim(const Key& fresh, std::uint64_t chunks_of_file) {
   const auto of_long = oldest(long_), of_short = oldest(short_);
   const bool has_half = long_.bytes > max_bytes_ / 2 || long_.files > max_files_ / 2;
   if (has_half && places_.at(fresh).of_long && of_long != places_.end()) {
     if (reads_ - of_long->second.read > 2 * chunks_of_file) return of_long;
-    if (const auto last = newest_of_long(fresh); last != places_.end()) return last;
+    if (const auto last = behind_the_latest(fresh); last != places_.end()) return last;
   }
   if (of_long == places_.end() || of_short == places_.end()) return of_long == places_.end() ? of_short : of_long;
   return of_long->second.used < of_short->second.used ? of_long : of_short;
@@ -130,11 +131,18 @@ ChunkCache::Places::iterator ChunkCache::oldest(const Share& share) {
   return places_.end();
 }
 
-ChunkCache::Places::iterator ChunkCache::newest_of_long(const Key& fresh) {
-  for (const Key& key : long_.uses)
-    if (const auto found = places_.find(key);
-        key != fresh && found->second.chunk && found->second.chunk.use_count() == 1)
-      return found;
+// The latest of the long files' chunks that nobody holds, behind a half of what they may have.
+ChunkCache::Places::iterator ChunkCache::behind_the_latest(const Key& fresh) {
+  std::uint64_t bytes = 0;
+  std::size_t files = 0;
+  for (const Key& key : long_.uses) {
+    const auto found = places_.find(key);
+    const Chunk& chunk = found->second.chunk;
+    if (!chunk) continue;
+    const bool is_latest = bytes < max_bytes_ / 4 && files < max_files_ / 4;
+    bytes += chunk->memory(), files += chunk->in_file() ? 1 : 0;
+    if (!is_latest && key != fresh && chunk.use_count() == 1) return found;
+  }
   return places_.end();
 }
 

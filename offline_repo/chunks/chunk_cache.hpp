@@ -2,7 +2,8 @@
 // The checked chunks that all connections share: each is read and hashed once for everybody who wants it, and kept
 // while there is room. A chunk that fails its digest is never in here.
 // What was used longest ago goes first, but a file that is longer than half of the cache takes no more than half of it
-// from the others, and of itself keeps what it has: else one download of it would empty the cache, for nobody.
+// from the others. Of its half one part is for those who download it now, the other keeps what it has for the next
+// download: else one download would empty the cache, for nobody.
 // Chunks are named by their signed digests, so what two bundles have in common is kept once.
 #pragma once
 
@@ -75,7 +76,7 @@ class ChunkCache {
   std::vector<Chunk> make_room(const Key& fresh, std::uint64_t chunks_of_file);
   Places::iterator victim(const Key& fresh, std::uint64_t chunks_of_file);
   Places::iterator oldest(const Share& share);
-  Places::iterator newest_of_long(const Key& fresh);
+  Places::iterator behind_the_latest(const Key& fresh);
   Share& share_of(const Place& place) { return place.of_long ? long_ : short_; }
 
   const std::uint64_t max_bytes_;

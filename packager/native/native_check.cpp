@@ -150,7 +150,7 @@ class Check {
       if (wanted == file.elf.wanted_versions.end() || offered.empty()) continue;
       for (const std::string& version : wanted->second) {
         if (offered.contains(version)) continue;
-        const bool plugin = bundle::is_optional_plugin(file.file_name());
+        const bool plugin = bundle::is_plugin_of_other_hosts(file.file_name());
         auto& [versions, who] = (plugin ? plugins : lacks)[{edge.second, at(provider).path}];
         versions.insert(version);
         who.insert(described(file));
@@ -187,11 +187,12 @@ class Check {
     }
   }
 
-  // What only one of many hosts opens says nothing of the others.
+  // What only another kind of host opens says nothing of this one.
   void plugin_floors() {
     for (std::size_t i = 0; i < index_.size(); ++i) {
       const std::optional<GlibcVersion> needed = at(i).elf.glibc_floor();
-      if (!index_.fits(i) || !needed || *needed <= target_.glibc || !bundle::is_optional_plugin(at(i).file_name()))
+      if (!index_.fits(i) || !needed || *needed <= target_.glibc ||
+          !bundle::is_plugin_of_other_hosts(at(i).file_name()))
         continue;
       find(Kind::GlibcFloor, Severity::Note, {},
            fmt::format("{} needs glibc {}, newer than the {} {}", described(at(i)), needed->text(),

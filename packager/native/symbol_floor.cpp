@@ -21,7 +21,7 @@ void raise(SymbolFloors& floors, const std::string& family, const SymbolFloor& f
 std::map<std::string, SymbolFloors> symbol_floors(const NativeFiles& files, const std::string& arch) {
   std::map<std::string, SymbolFloors> floors;
   for (const NativeFile& file : files.files) {
-    if (file.elf.arch != arch || bundle::is_optional_plugin(file.file_name())) continue;
+    if (file.elf.arch != arch || bundle::is_plugin_of_other_hosts(file.file_name())) continue;
     if (const auto glibc = file.elf.glibc_floor())
       raise(floors[file.owner], "GLIBC", {.version = *glibc, .path = file.path});
     for (const auto& [library, versions] : file.elf.wanted_versions)

@@ -23,7 +23,8 @@ struct SymbolFloor {
 // "GLIBC", "GLIBCXX", "CXXABI", "GCC" -> the newest that is needed.
 using SymbolFloors = std::map<std::string, SymbolFloor>;
 
-// Owner -> its floors; owners without any are left out. Files for other architectures and optional plugins are ignored.
+// Owner -> its floors; owners without any are left out. Files for other architectures and plugins of other hosts are
+// ignored.
 std::map<std::string, SymbolFloors> symbol_floors(const NativeFiles& files, const std::string& arch);
 
 // The newest of all.

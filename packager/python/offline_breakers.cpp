@@ -197,7 +197,9 @@ const std::vector<Row>& table() {
        "",
        "",
        "logs in and sends runs to its service",
-       "keep runs here; `swanlab sync` sends them later",
+       "keep runs here; `swanlab sync` sends them later; where a site has a server of its own, [environment] "
+       "SWANLAB_MODE = "
+       "\"online\"",
        {"SWANLAB_MODE=offline"},
        {}},
 

@@ -7,6 +7,7 @@ set -uo pipefail
 audit=$(realpath "$1")
 make_bundles=$(realpath "$2")
 install=$(realpath "$3")
+. "$(dirname "$(realpath "$0")")/../support/flip_bit.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 shell=$(command -v dash || command -v sh)
@@ -177,7 +178,7 @@ alone 'a good volume beside its seal' 0 "$work/bundles/good" "${volumes[0]}"
 alone 'a good volume without its seal' 7 "$work/disc" "$work/disc/$second"
 alone 'a good volume, another root' 6 "$work/desk" "$work/disc/$second" "$(fingerprint good | tr 0-9a-f 1-9a-f0)"
 "$install" verify --volume "${volumes[0]}" --fingerprint "$(fingerprint good)" --json | grep -q '"bad":\[\]' || complain 'no folder named'
-printf x | dd of="$work/disc/$second" bs=1 seek=9 conv=notrunc 2> /dev/null
+flip_bit "$work/disc/$second" 9
 alone 'a flipped byte' 5 "$work/desk" "$work/disc/$second"
 both_say 'files/"a"'
 fresh_disc; truncate -s -1 "$work/disc/$second"
@@ -203,7 +204,7 @@ cp "${helpers[1]}" "$work/disc"
 alone 'a good recovery file' 0 "$work/desk" "$work/disc/$helper" "$with"
 alone 'a good volume of a bundle with recovery data' 0 "$work/bundles/recovery-good-whole" \
   "$work/bundles/recovery-good-whole/$second" "$with"
-printf x | dd of="$work/disc/$helper" bs=1 seek=9 conv=notrunc 2> /dev/null
+flip_bit "$work/disc/$helper" 9
 alone 'a flipped byte of a recovery file' 5 "$work/desk" "$work/disc/$helper" "$with"
 truncate -s -1 "$work/disc/$helper"
 alone 'a cut recovery file' 5 "$work/desk" "$work/disc/$helper" "$with"

@@ -5,6 +5,7 @@
 set -euo pipefail
 format=$(realpath "$1")
 make_bundle=$(realpath "$2")
+. "$(dirname "$(realpath "$0")")/../support/flip_bit.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -53,6 +54,6 @@ if by_hand; then echo "a root in the manifest's place was not noticed"; exit 1; 
 grep -q 'this is no bundle' output
 cp good.seal NAME-VERSION/*.seal
 by_hand
-printf x | dd of="$(ls NAME-VERSION/*.vol002)" bs=1 seek=100000 conv=notrunc status=none
+flip_bit "$(ls NAME-VERSION/*.vol002)" 100000
 if by_hand; then echo "a damaged volume was not noticed"; exit 1; fi
 echo "stock tools read the bundle by following FORMAT.md, and notice damage"

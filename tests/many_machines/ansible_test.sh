@@ -8,6 +8,7 @@ bin=$1 uv=$2
 command -v ansible-playbook >/dev/null ||
   { echo "SKIPPED: no ansible-playbook; 'cmake/prerequisites.sh tests' installs it" >&2; exit 77; }
 . "$tests/many_machines/small_bundle.sh"
+. "$tests/support/flip_bit.sh"
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
@@ -71,7 +72,7 @@ host_changed two 0
 
 echo "a damaged bundle fails on every host with what is wrong, and nothing is installed"
 chmod u+w out/small-1/*.vol002
-printf X | dd of="$(echo out/small-1/*.vol002)" bs=1 seek=4000000 conv=notrunc status=none
+flip_bit "$(echo out/small-1/*.vol002)" 4000000
 sed -i -E "s#^(one|two) sealift_prefix=[^ ]*#\1 sealift_prefix=$work/\1/other#" hosts.ini
 ! play || fail "a damaged bundle was installed"
 for host in one two; do

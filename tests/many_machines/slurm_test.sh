@@ -10,6 +10,7 @@ for program in slurmctld slurmd munged sbatch sbcast srun; do
 done
 . "$tests/support/hosts.sh"
 . "$tests/many_machines/small_bundle.sh"
+. "$tests/support/flip_bit.sh"
 work=$(mktemp -d)
 cd "$work"
 
@@ -91,7 +92,7 @@ all_ranks wait.txt "$shared"
 
 echo "a damaged bundle: refused with the installer's own code on every node, no task of the job starts"
 chmod u+w "$bundle"/*.vol002
-printf X | dd of="$(echo "$bundle"/*.vol002)" bs=1 seek=4000000 conv=notrunc status=none
+flip_bit "$(echo "$bundle"/*.vol002)" 4000000
 for kind in node_local shared_prefix; do
   got=0
   submit $kind.sbatch bad-$kind.txt "$work/disk/other" python3 -m where || got=$?

@@ -16,6 +16,7 @@ export UV_SYSTEM_CERTS=1 SEALIFT_CACHE=$cache
 
 release=$(sed -n "s/^__version__ = '\([0-9.]*\).*/\1/p" "$torch/version.py")
 cuda=$(sed -n "s/^cuda: .* = '\([0-9.]*\)'/\1/p" "$torch/version.py")
+[ -n "$cuda" ] || { echo "SKIPPED: $torch is a torch without CUDA" >&2; exit 77; }
 name=torch$(echo "$release" | cut -d. -f1,2 | tr -d .)-cxx11-cu${cuda//./}-x86_64-linux
 variant=compiled/build/$name
 mkdir -p "$variant" plain/build/torch-universal plain/build/torch-cpu

@@ -69,16 +69,16 @@ imports() { inside timeout 1800 "$1" -I /var/tmp/steps/imports.py; }
 # One environment against the other: what is there, what can be imported, what the step says.
 compare() {
   local ours=$prefix/bin/python theirs=/opt/peer/bin/python3.11
-  timed peer-install peer || return 0
+  timed peer-install peer || { faults=1; return 0; }
   lists "$ours" > "$log.list.ours" && lists "$theirs" > "$log.list.theirs"
   diff "$log.list.ours" "$log.list.theirs" > "$log.list.diff" && told "the same $(wc -l < "$log.list.ours") distributions" \
-    || told "DISTRIBUTIONS DIFFER: $log.list.diff"
+    || { faults=1; told "DISTRIBUTIONS DIFFER: $log.list.diff"; }
   imports "$ours" > "$log.imports.ours" 2> "$log.imports.err" & local other=$!
   imports "$theirs" > "$log.imports.theirs" 2> "$log.imports.their-err" || told "imports ended"
   wait $other || told "imports ended"
   diff "$log.imports.ours" "$log.imports.theirs" > "$log.imports.diff" \
     && told "the same imports: $(grep -c 'OK$' "$log.imports.ours") of $(wc -l < "$log.imports.ours")" \
-    || told "IMPORTS DIFFER: $(grep -c 'OK$' "$log.imports.ours") of $(wc -l < "$log.imports.ours"), $(grep -c 'OK$' "$log.imports.theirs") of $(wc -l < "$log.imports.theirs")"
+    || { faults=1; told "IMPORTS DIFFER: $(grep -c 'OK$' "$log.imports.ours") of $(wc -l < "$log.imports.ours"), $(grep -c 'OK$' "$log.imports.theirs") of $(wc -l < "$log.imports.theirs")"; }
   timed step-peer step "$theirs" || true
   told "step of the peer: $(grep '^step: ' "$log.step-peer.log" | tail -1)"
 }
@@ -92,9 +92,9 @@ try_stack() {
     --cache "$cache" --installer "$bin/sealift-install" ${SEALIFT_STACK_CREATE:-} || return 1
   told "$(grep '^rehears' "$log.create.log" | tail -1 || true)"
   for suite in ${SEALIFT_STACK_HOSTS:-bullseye trixie bookworm}; do
-    bare_host "$suite"
+    bare_host "$suite" || return 1
     cp -l "$out/bundle/$stack-1/"* "$host/disc/"
-    timed "apply-$suite" inside /disc/sealift-install apply /disc --prefix /opt/sealift --fingerprint "$fingerprint" || continue
+    timed "apply-$suite" inside /disc/sealift-install apply /disc --prefix /opt/sealift --fingerprint "$fingerprint" || { faults=1; continue; }
     rm -rf "$host/disc"
     timed "step-$suite" step "$prefix/bin/python" || faults=1
     told "step on $suite: $(grep '^step: ' "$log.step-$suite.log" | tail -1)"

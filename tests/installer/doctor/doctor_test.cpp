@@ -341,6 +341,20 @@ TEST_CASE("after a revocation a repair says which copy it needs: of which bundle
                 "no copy of " + site.second.manifest.stem() + ", " + identity + ", is accepted any more");
 }
 
+TEST_CASE("where a strict root has expired, a repair asks for the next root and for no signature") {
+  const Installed site;
+  overwrite(site.in_generation(1, kModule), "ANSWER = 43\n");
+  const bundle::Root next =
+      next_root(bundle::parse_root(one_key_root(site.key).payload, "root 1"), [](bundle::Root& root) {
+        root.strict = true;
+        root.expires = "2026-05-01T00:00:00Z";
+      });
+  write_file(site.dir / "next.json", write_envelope(signed_root(next, {&site.key})));
+  Disk disk;
+  update_root(site.prefix(), disk, {site.dir / "next.json"});
+  CHECK_REFUSED(site.repair(), Revoked, "sealift-install trust update ROOT");
+}
+
 TEST_CASE("stopped at any change, a repair leaves less to repair, and the next one ends it") {
   int stops = 0;
   for (int k = 0; k < 400; ++k) {

@@ -240,6 +240,11 @@ TEST_CASE("a plugin whose host has an older library than it wants is passed over
         site.apply(site.make(bundle_with({{"lib/libbitsandbytes_xpu1.so", beside}, {"lib/libfabrics.so.41", older}})));
     CHECK(step(applied.record->self_check, "plugins that nothing here needs") != nullptr);
   }
+  SUBCASE("the one of several plugins that is for this host") {
+    CHECK_REFUSED(site.apply(site.make(
+                      bundle_with({{"lib/libbitsandbytes_cuda130.so", beside}, {"lib/libfabrics.so.41", older}}))),
+                  SelfTest, "HOST_2");
+  }
   SUBCASE("an older library of the bundle itself") {
     CHECK_REFUSED(site.apply(site.make(bundle_with({{"lib/transport.so", beside}, {"lib/libfabrics.so.41", older}}))),
                   SelfTest, "HOST_2");

@@ -493,6 +493,11 @@ TEST_CASE("a plugin for another host may need a newer glibc or libstdc++ than th
   CHECK(report.count(Severity::Refusal) == 0);
   CHECK(report.count(Severity::Note) == 3);
   CHECK(glibc_floor(report) == bundle::GlibcVersion{});
+  SUBCASE("the one that this host takes may not") {
+    bundle.add(kSite + "b/libbitsandbytes_cuda130.so").elf.wanted_versions["libc.so.6"] = {"GLIBC_2.99"};
+    CHECK(bundle.check().count(Severity::Refusal) == 1);
+    CHECK(glibc_floor(bundle.check()) == bundle::GlibcVersion{.major = 2, .minor = 99});
+  }
   SUBCASE("what Python imports may not") {
     bundle.add(kSite + "d/_c.abi3.so").elf.wanted_versions["libc.so.6"] = {"GLIBC_2.98"};
     CHECK(bundle.check().count(Severity::Refusal) == 1);

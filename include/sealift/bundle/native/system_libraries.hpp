@@ -39,4 +39,7 @@ bool may_come_from_target(std::string_view name);
 // self-test says that it was not tried.
 bool is_optional_plugin(const std::string& name);
 
+// The optional plugins that only another kind of host opens, so that they may want a newer system than the target's.
+bool is_plugin_of_other_hosts(const std::string& name);
+
 }  // namespace sealift::bundle
