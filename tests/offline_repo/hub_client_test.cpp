@@ -72,8 +72,9 @@ struct HubSite {
   Ran client(const ClientPython& python, const std::string& mode) {
     const std::string address = "http://127.0.0.1:" + std::to_string(port) + "/c/test", home = (dir / "home").string();
     return run({"timeout", "120", "env", "HF_ENDPOINT=" + address, "MODELSCOPE_ENDPOINT=" + address, "HF_HOME=" + home,
-                "MODELSCOPE_CACHE=" + home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_UPDATE_CHECK=1", "HF_TOKEN=hf_secret",
-                "PYTHONPATH=" + python.modules, python.program, SEALIFT_HUB_CLIENT, mode, (dir / "files").string()});
+                "MODELSCOPE_CACHE=" + home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_UPDATE_CHECK=1",
+                "HF_TOKEN=hf_secret", "PYTHONPATH=" + python.modules, python.program, SEALIFT_HUB_CLIENT, mode,
+                (dir / "files").string()});
   }
   // How often a file's bytes were sent.
   std::size_t sent() {
