@@ -11,6 +11,7 @@
 #include "sealift/bundle/core/safe_path.hpp"
 #include "sealift/bundle/manifest/target_profile.hpp"
 #include "sealift/bundle/native/host_libraries.hpp"
+#include "sealift/bundle/native/system_libraries.hpp"
 
 namespace sealift::packager {
 
@@ -112,14 +113,16 @@ void read_pythons(TomlTable& table, bundle::Target& target) {
     if (table.has("python")) check_range(table, "python", version, {"a Python version", "3.0", "3.100"});
 }
 
-// Of a folder on this machine: the names of its libraries, links among them.
+// Of a folder on this machine: the names of its libraries, links among them. Not copies of what Python and C++ programs
+// want (libssl, libstdc++), which a vendor's folder often has and no program finds there.
 std::set<std::string> libraries_in(const fs::path& folder) {
   constexpr std::size_t kMostNames = 10'000;
   std::set<std::string> names;
   std::error_code error;
   for (fs::directory_iterator there(folder, error); !error && there != fs::directory_iterator(); there.increment(error))
     if (const std::string name = there->path().filename().string();
-        name.find(".so") != name.npos && bundle::fault_of_host_library(name) == nullptr && names.size() < kMostNames)
+        name.find(".so") != name.npos && bundle::fault_of_host_library(name) == nullptr &&
+        !bundle::is_interpreter_library(name) && names.size() < kMostNames)
       names.insert(name);
   return names;
 }
