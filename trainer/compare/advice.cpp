@@ -56,7 +56,7 @@ constexpr Sentence kWaits{" The reason: $1 waits for other ranks in $2 % of a st
 bool can_be_chosen(const RunCost& run, const Agreement& agreement) {
   using Kind = Agreement::Kind;
   const bool same_job = agreement.kind == Kind::First || agreement.kind == Kind::Agrees;
-  return run.fault.empty() && run.tokens && run.peak_bytes && same_job;
+  return run.fault.empty() && run.tokens && *run.tokens > 0 && run.peak_bytes && same_job;
 }
 
 std::string percent(double part) {

@@ -44,6 +44,7 @@ const json& at(const json& from, std::initializer_list<const char*> keys) {
   return *value;
 }
 
+/// Known, finite and not negative.
 std::optional<double> number(const json& value) {
   const auto found = number_in(value);
   return found && std::isfinite(*found) && *found >= 0 ? found : std::nullopt;
@@ -90,7 +91,7 @@ RunCost cost_of_peer(const json& line, const std::string& file) {
   if (line.contains("ranks")) cost.ranks = ranks_of(line.at("ranks"), file);
   cost.device = text(at(line, {"device"}));
   cost.on_card = cost.device != "cpu" && !cost.device.empty();
-  if (const auto peak = number(at(line, {"peak_mib"}))) cost.peak_bytes = *peak * (1 << 20);
+  if (const auto peak = number(at(line, {"peak_mib"}))) cost.peak_bytes = std::min(*peak, 1e12) * (1 << 20);
   if (const auto tokens = number(at(line, {"tokens_per_second"})))
     cost.tokens = *tokens / static_cast<double>(cost.ranks);
   if (const auto step = number(at(line, {"ms_per_step"}))) cost.step = *step / 1e3;

@@ -218,8 +218,8 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   require_same_job(world->world, job_of(options, data));
   nlohmann::ordered_json planned;
   if (place.is_first())
-    planned =
-        planned_cost(options, config, place, launch.local_world_size, longest_row(data.training, options, config));
+    planned = planned_cost(options, config, place, launch.local_world_size,
+                           [&] { return longest_row(data.training, options, config); });
 
   torch::manual_seed(static_cast<std::uint64_t>(options.seed + place.rank));  // of dropout
   auto model = build_on_meta(options, config);

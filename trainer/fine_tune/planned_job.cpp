@@ -85,7 +85,7 @@ plan::Machine planned_machine(std::int64_t world_size, std::int64_t ranks_of_hos
 }
 
 nlohmann::ordered_json planned_cost(const FineTuneOptions& options, const DecoderConfig& config, const Place& place,
-                                    std::int64_t ranks_of_host, std::int64_t length) {
+                                    std::int64_t ranks_of_host, const std::function<std::int64_t()>& length) {
   if (const auto reason = not_counted(options); !reason.empty()) return {{"not_known", reason}};
   try {
     const auto device = place.device.device;
@@ -96,7 +96,7 @@ nlohmann::ordered_json planned_cost(const FineTuneOptions& options, const Decode
     way.reshard_after_forward = place.policy.reshard_after_forward;
     plan::Question question{.machine = planned_machine(place.world_size, ranks_of_host, device),
                             .kernels = kernels_of(device),
-                            .length = length};
+                            .length = length()};
     question.machine.memory = train::free_memory(device) / (device.is_cpu() ? ranks_of_host : 1);
     const auto row = plan::make_row(planned_candidate(options, config), way, question);
     nlohmann::ordered_json json{{"memory_bytes", row.memory.sum()}, {"sent_bytes", row.volume.sum()}};

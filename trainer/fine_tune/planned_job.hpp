@@ -11,6 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
+
 namespace sealift::trainer {
 
 plan::Kernels kernels_of(at::Device device);
@@ -27,8 +29,8 @@ plan::Machine planned_machine(std::int64_t world_size, std::int64_t ranks_of_hos
 
 /// What the plan foretells of a job whose method is settled, as result.json has it: `memory_bytes` of tensors a rank,
 /// `sent_bytes` of a rank and step, and on a card `step_seconds` by rates that are assumed; or `not_known` with the
-/// reason. `length`: tokens of the longest row. Before the model has memory.
+/// reason. `length` says the tokens of the longest row. Before the model has memory. Throws nothing.
 nlohmann::ordered_json planned_cost(const FineTuneOptions& options, const DecoderConfig& config, const Place& place,
-                                    std::int64_t ranks_of_host, std::int64_t length);
+                                    std::int64_t ranks_of_host, const std::function<std::int64_t()>& length);
 
 }  // namespace sealift::trainer

@@ -11,11 +11,11 @@ using Tensors = std::vector<at::Tensor>;
 /// Of half precision against fp32, where values are about 1.
 constexpr double kTolerance = 5e-2;
 
-/// Queries, keys, values [1, heads, time, head_dim] in bf16: sizes that all kernels take.
-Tensors small_inputs() {
+/// Queries, keys, values [1, heads, time, head_dim]: sizes that all kernels take.
+Tensors small_inputs(at::ScalarType dtype) {
   Tensors inputs;
   for (const double pace : {0.1, 0.07, 0.13}) {
-    inputs.push_back(at::arange(2 * 64 * 64, at::kFloat).mul(pace).sin().view({1, 2, 64, 64}).to(at::kBFloat16));
+    inputs.push_back(at::arange(2 * 64 * 64, at::kFloat).mul(pace).sin().view({1, 2, 64, 64}).to(dtype));
   }
   return inputs;
 }
@@ -72,9 +72,9 @@ bool switch_off(AttentionWay way) {
 
 }  // namespace
 
-std::vector<std::string> check_attention(c10::Device device) {
+std::vector<std::string> check_attention(c10::Device device, at::ScalarType dtype) {
   if (device.is_cpu()) return {};
-  const auto inputs = small_inputs();
+  const auto inputs = small_inputs(dtype);
   const auto weights = inputs[0].to(at::kFloat).cos();
   const auto expected = outcome(leaves(inputs, at::kFloat), weights);
   const auto there = leaves(inputs, at::TensorOptions(device));
@@ -93,7 +93,8 @@ std::vector<std::string> check_attention(c10::Device device) {
 }
 
 void check_attention(const Place& place) {
-  for (const auto& line : check_attention(place.device.device)) {
+  const auto dtype = place.policy.precision.param_dtype.value_or(at::kFloat);
+  for (const auto& line : check_attention(place.device.device, dtype)) {
     std::cerr << (place.is_first() ? "" : c10::str("rank ", place.rank, ": ")) << line << '\n';
   }
 }

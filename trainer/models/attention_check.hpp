@@ -12,12 +12,12 @@
 
 namespace sealift::trainer {
 
-/// Computes a small attention and its gradients on `device` and switches off, for the process, each way that fails or
-/// gives other numbers than the CPU: ATen then takes the next. A line for each; none on the CPU. Throws where the last
-/// way is wrong, too. Before the first forward.
-std::vector<std::string> check_attention(c10::Device device);
+/// Computes a small attention and its gradients in `dtype` on `device` and switches off, for the process, each way that
+/// fails or gives other numbers than the CPU: ATen then takes the next. A line for each; none on the CPU. Throws where
+/// the last way is wrong, too. Before the first forward.
+std::vector<std::string> check_attention(c10::Device device, at::ScalarType dtype = at::kBFloat16);
 
-/// The same for the device of a rank, which prints the lines.
+/// The same for the device of a rank and what it computes in; prints the lines.
 void check_attention(const Place& place);
 
 }  // namespace sealift::trainer

@@ -45,7 +45,12 @@ std::string start_cuda(const DeviceChoice& choice, const CudaDriver& driver) {
     if (auto fault = driver_fault(driver, hooks.versionCUDART()); !fault.empty()) return fault;
   }
   if (!at::hasCUDA()) return "LibTorch does not accept the device that the driver shows: install a LibTorch with CUDA";
-  c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(choice.device);
+  try {
+    c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(choice.device);
+  } catch (const c10::Error& error) {  // taken by another process alone, or at fault
+    const std::string text = error.what_without_backtrace();
+    return "it cannot be opened: " + text.substr(0, text.find('\n'));
+  }
   return card_fault(*choice.gpu, first_kernel_fault(choice.device));
 }
 

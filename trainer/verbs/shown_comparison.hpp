@@ -28,12 +28,13 @@ inline void add_shown(const bundle::Verb& verb, ShownAs& shown) {
 /// The exit code: bad where losses of one job differ, or a run failed.
 inline int show(const compare::Comparison& comparison, const std::string& title, const ShownAs& shown) {
   const auto language = plan::read_language(shown.lang);
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // a device's name or a folder's may be no UTF-8
   if (!shown.page.empty()) {
     std::ofstream file(shown.page, std::ios::binary);
     if (!(file << compare::page_of(comparison, title, language) << std::flush))
       throw std::invalid_argument("cannot write " + shown.page);
   }
-  std::cout << (shown.json ? with_all_numbers(compare::json_of(comparison)).dump(1) + "\n"
+  std::cout << (shown.json ? with_all_numbers(compare::json_of(comparison)).dump(1, ' ', false, kReplace) + "\n"
                            : bundle::terminal_text(compare::table_of(comparison, language)));
   bool good = !comparison.any_differs();
   for (const auto& run : comparison.runs) good = good && run.fault.empty();

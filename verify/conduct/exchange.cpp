@@ -48,6 +48,8 @@ class Heartbeat {
   ~Heartbeat() {
     stop_ = true;
     thread_.join();
+    // Rank 0 may be told to end while it judges what this rank has sent. A rank that fails is no such one.
+    if (std::uncaught_exceptions() == 0) say_farewell();
     sigaction(SIGTERM, &before_, nullptr);
     if (told != 0) raise(SIGTERM);
   }
@@ -71,9 +73,17 @@ class Heartbeat {
     }
   }
 
-  [[noreturn]] void end() {
+  void say_farewell() {
     try {
       if (rank_ != 0) store_->set(key_of_farewell(rank_), "1");
+    } catch (const std::exception&) {
+      // The store is gone, and with it who would ask.
+    }
+  }
+
+  [[noreturn]] void end() {
+    say_farewell();
+    try {
       if (rank_ == 0) tell(without_farewell());
     } catch (const std::exception&) {
       // Then the report says no more than that the run was told to end.

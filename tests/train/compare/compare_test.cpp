@@ -224,6 +224,12 @@ TEST_CASE("files and folders are read, and rows of one name told apart") {
                     doctest::Contains("deep/result.json"));
   CHECK_THROWS_WITH(read_costs({write("no/result.json", "{\"a\":")}), doctest::Contains("no/result.json"));
   CHECK_THROWS_WITH(read_costs({write("empty.jsonl", "\n")}), doctest::Contains("it has no line"));
+  const auto cut =
+      read_costs({write("cut.jsonl", "{\"name\":\"ddp\",\"peak_mib\":1e305,\"tokens_per_second\":0,\"failed\":\"" +
+                                         std::string(99, 'x') + "中\"}\n")});
+  const auto shown = compare_runs(cut, 1e-4);  // a text that is cut within a character, a number beyond all
+  CHECK_NOTHROW(json_of(shown).dump(1, ' ', false, json::error_handler_t::replace));
+  CHECK(page_of(shown, "cut", Language::English).find("width=\"220\"") != std::string::npos);
   std::string many;
   for (int i = 0; i < 65; ++i) many += "{\"name\":\"ddp\"}\n";
   CHECK_THROWS_WITH(read_costs({write("many.jsonl", many)}), doctest::Contains("more than 64 lines"));
