@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <thread>
 
