@@ -38,6 +38,13 @@ void pass_on(int signal) {
   alarm(kPatience);
 }
 
+void mask_endings(int how) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  sigprocmask(how, &signals, nullptr);
+}
+
 void end_it(int) {
   if (kept > 0) kill(kept, SIGKILL);
 }
@@ -167,21 +174,30 @@ bool report_end(const Ending& ending, const fs::path& folder) {
   return true;
 }
 
+void hold_signals() {
+  mask_endings(SIG_BLOCK);
+}
+
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const fs::path& folder) {
   if (is_kept()) return body();
   const pid_t keeper = getpid();
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) handle(signal, pass_on);
   handle(SIGALRM, end_it);
   const pid_t child = fork();
-  if (child < 0) return body();
+  if (child < 0) {
+    mask_endings(SIG_UNBLOCK);
+    return body();
+  }
   if (child == 0) {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGALRM}) handle(signal, SIG_DFL);
+    mask_endings(SIG_UNBLOCK);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != keeper) raise(SIGTERM);
     setenv(kKept, "1", 1);
     return body();
   }
   kept = child;
+  mask_endings(SIG_UNBLOCK);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

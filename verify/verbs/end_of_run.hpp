@@ -31,6 +31,10 @@ Ending ending_of(const std::exception& error, std::int64_t rank);
 /// said.
 bool report_end(const Ending& ending, const std::filesystem::path& folder);
 
+/// From here on SIGTERM, SIGINT and SIGHUP wait until keep_run has a keeper, which reports them: before a draft is
+/// made.
+void hold_signals();
+
 /// Returns the code of `body`, in a process of its own. The one that stays behind ends with that code, 128 and its
 /// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault. SIGTERM, SIGINT and
 /// SIGHUP are passed on. In a process that has a keeper, just `body`.

@@ -358,6 +358,7 @@ void begin(const RunArguments& arguments) {
   const auto kinds = all_checks(none, at::kCPU, golden_names(site.prefix));
   need_checks(kinds, site.only, site.rank);
   if (site.rank != 0 || is_kept()) return;
+  hold_signals();
   remove_draft(site.shared);  // of a run of which nobody was left
   keep_draft(first_draft(site, std::max(arguments.ranks, launch.local_world_size), kinds), site.shared);
 }
