@@ -8,53 +8,19 @@ set -euo pipefail
 bin=$(realpath "$1")
 shift
 pages=$(realpath "$@")
+. "$(dirname "$(realpath "$0")")/../support/hello_lock.sh"
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
 export PATH=$bin:$PATH SEALIFT_CACHE=$work/cache HOME=$work/home
-mkdir -p home cache/sha256 media
+mkdir -p home media
 
-# Two locks of an interpreter that is only a file, and a program that says its version.
-python3 - <<'END'
-import io, os, tarfile
-with tarfile.open("interpreter.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
-    member = tarfile.TarInfo("bin/python3.11")
-    member.mode, member.size = 0o755, 10
-    archive.addfile(member, io.BytesIO(b"#!/bin/sh\n"))
-os.truncate("interpreter.tar", 4 * 512)  # and no filling behind the end
-END
-digest() { sha256sum "$1" | cut -d' ' -f1; }
-cp interpreter.tar "cache/sha256/$(digest interpreter.tar)"
+# Two versions of a program that says its version.
+hello_interpreter
 sealift-pack keygen keys > keygen.log 2>&1
 for version in 1 2; do
   printf '#!/bin/sh\necho hello from version %s\n' $version > hello-$version
-  cat > env-$version.lock.toml <<END
-format = 1
-name = "env"
-version = $version
-channel = "prod"
-created = "2026-01-0${version}T00:00:00Z"
-python = "3.11"
-imports = []
-payload_digest = "sha256"
-[target]
-arch = "$(uname -m)"
-glibc = "2.17"
-glibc_floor = "2.17"
-[interpreter]
-description = "none"
-version = "3.11.0"
-sha256 = "$(digest interpreter.tar)"
-size = $(stat -c %s interpreter.tar)
-libraries = []
-[[program]]
-source = "hello-$version"
-sha256 = "$(digest hello-$version)"
-size = $(stat -c %s hello-$version)
-into = "bin/hello"
-executable = true
-from_wheels = []
-END
+  hello_lock env $version prod hello-$version=bin/hello
   sealift-pack create env-$version.lock.toml --root keys/root.1.json --key keys/release.key -o media > create.log 2>&1 ||
     { cat create.log; exit 1; }
 done

@@ -15,6 +15,7 @@ skip() { echo "SKIPPED: $1" >&2; exit 77; }
 for program in qemu-system-x86_64 busybox depmod mkfs.ext4 rpc.nfsd mount.nfs4; do
   command -v $program >/dev/null || skip "no $program"
 done
+. "$tests/support/hello_lock.sh"
 work=$(mktemp -d)
 trap '{ kill -9 $(jobs -p) && wait; } 2>/dev/null || true; chmod -R u+w "$work"; rm -rf "$work"' EXIT
 chmod 755 "$work"
@@ -26,48 +27,13 @@ fail() {
 }
 
 # ---- four versions of a bundle with few files: a program that says its version, and some megabytes -------------------
-mkdir -p cache/sha256
 export SEALIFT_CACHE=$work/cache
-python3 - <<'END'
-import io, os, tarfile
-with tarfile.open("interpreter.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
-    member = tarfile.TarInfo("bin/python3.11")
-    member.mode, member.size = 0o755, 10
-    archive.addfile(member, io.BytesIO(b"#!/bin/sh\n"))
-os.truncate("interpreter.tar", 4 * 512)
-END
-digest() { sha256sum "$1" | cut -d' ' -f1; }
-program() {
-  printf '[[program]]\nsource = "%s"\nsha256 = "%s"\nsize = %s\ninto = "bin/%s"\nexecutable = true\nfrom_wheels = []\n' \
-    "$1" "$(digest "$1")" "$(stat -c %s "$1")" "$2"
-}
-cp interpreter.tar "cache/sha256/$(digest interpreter.tar)"
+hello_interpreter
 "$bin/sealift-pack" keygen keys >pack.txt
 for version in 1 2 3 4; do
   printf '#!/bin/sh\necho "version %s on $(uname -n)"\n' $version >hello-$version
   head -c 8000000 /dev/urandom >ballast-$version
-  cat >small-$version.lock.toml <<END
-format = 1
-name = "small"
-version = $version
-channel = "test"
-created = "2026-01-0${version}T00:00:00Z"
-python = "3.11"
-imports = []
-payload_digest = "sha256"
-[target]
-arch = "x86_64"
-glibc = "2.17"
-glibc_floor = "2.17"
-[interpreter]
-description = "none"
-version = "3.11.0"
-sha256 = "$(digest interpreter.tar)"
-size = $(stat -c %s interpreter.tar)
-libraries = []
-$(program ballast-$version ballast)
-$(program hello-$version hello)
-END
+  hello_lock small $version test ballast-$version=bin/ballast hello-$version=bin/hello
   "$bin/sealift-pack" create small-$version.lock.toml --root keys/root.1.json --key keys/release.key -o out --no-rehearsal \
     >>pack.txt 2>&1 || fail "packing"
 done
