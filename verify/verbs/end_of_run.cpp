@@ -184,7 +184,8 @@ int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank,
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) handle(signal, pass_on);
   handle(SIGALRM, end_it);
   const pid_t child = fork();
-  if (child < 0) {
+  if (child < 0) {  // without a keeper signals end the run
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGALRM}) handle(signal, SIG_DFL);
     mask_endings(SIG_UNBLOCK);
     return body();
   }
