@@ -40,11 +40,12 @@ const std::vector<Row>& table() {
        "name models and data by path; where a site has a hub of its own, HF_HUB_OFFLINE=0 and HF_ENDPOINT lead there",
        {"HF_HUB_OFFLINE=1", "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_UPDATE_CHECK=1"},
        {}},
-      // huggingface/transformers#44843, fixed by #42880: model_info() while any tokenizer is loaded by id.
+      // huggingface/transformers#44843, fixed by #42880: model_info() while a tokenizer of more than 100,000 words is
+      // loaded by id.
       {"transformers",
        "4.57.2",
        "4.57.3",
-       "asks the hub whenever a tokenizer is loaded by id, offline mode or not",
+       "asks the hub whenever a tokenizer of more than 100,000 words is loaded by id, offline mode or not",
        "require another version (not 4.57.2 or 4.57.3), or load tokenizers by path",
        {},
        {}},

@@ -143,10 +143,12 @@ TEST_CASE("each line of the table of questions has its columns, and each reposit
           CHECK_FALSE(kernel.revisions.empty());
           CHECK((kernel.when == "itself" || kernel.when == "layers" || kernel.when == "backend"));
         }
+        const std::string release = std::to_string(major) + "." + std::to_string(minor) + ".0";
+        for (const std::string& line :
+             kernel_questions(wheels({{package, release}, {"kernels", asking.window.first.text()}}), {})) {
+          CAPTURE(release);
+          CHECK(line.find("some models") == std::string::npos);
+        }
       }
-  for (const char* version : {"4.57.6", "5.0.0", "5.4.0", "5.12.1"}) {
-    const auto found = kernel_questions(wheels({{"transformers", version}, {"kernels", "0.12.3"}}), {});
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].find("some models") == std::string::npos);
-  }
+  CHECK(kernel_questions(wheels({{"transformers", "5.12.1"}, {"kernels", "0.12.3"}}), {}).size() == 1);
 }
