@@ -4,7 +4,7 @@
 # and with each layer compiled. A JSON line each on stdout; all else on stderr. Needs torch and transformers; PEFT for lora.
 #   peers.py MODEL [--methods plain,ddp,fsdp1,fully_shard] [--modes eager,compiled] [--tuners full,lora,qlora] [--rows 4]
 #            [--time 2048] [--steps 13] [--ranks N] [--precision fp32|mixed|bf16] [--data FILE] [--recompute] [--profile]
-#   peers.py FOLDER --make tiny|qwen1.5b      a model of random weights, where there is no other; README.md has a table of all
+#   peers.py FOLDER --make tiny|qwen1.5b      a model of random weights, where there is no other; --help says all
 # Each runs alone, in processes of its own. All start from the same values, get the same rows and must have the same first loss:
 # to 1e-5 in fp32, to 1e-2 else, where they round in other places. Exit status 1, with the names, where one failed or
 # differed; 77 where this Python has no transformers or PEFT.
@@ -351,9 +351,9 @@ def make_parser():
     parser = argparse.ArgumentParser(description="What Python does on this machine with a model: a JSON line for each way to train.")
     parser.add_argument("model", help="a folder with config.json and safetensors; with --make, where to write one")
     parser.add_argument("--make", choices=list(SHAPES), help="write a model of random weights, and no more")
-    parser.add_argument("--methods", type=words(METHODS), default=list(METHODS))
+    parser.add_argument("--methods", type=words(METHODS), default=list(METHODS), help="plain: one process; fsdp1: FullyShardedDataParallel")
     parser.add_argument("--modes", type=words(MODES), default=list(MODES))
-    parser.add_argument("--tuners", type=words(TUNERS), default=["full", "lora"])
+    parser.add_argument("--tuners", type=words(TUNERS), default=["full", "lora"], help="lora: of all projections; qlora: NF4, not with FSDP")
     parser.add_argument("--runs", type=lambda text: text.split(","), help="of all these only those of these names, as lora_ddp_eager")
     parser.add_argument("--rows", type=int, default=4, help="of a step, over all ranks")
     parser.add_argument("--time", type=int, default=2048, help="tokens of a row")

@@ -5,8 +5,9 @@
 # Beside it, how long the one pass over all chunks takes when they are verified and when they are packed.
 #   schedule.py FOLDER-OF-WHEELS PROGRAM   measures every member (PROGRAM is sealift-bench-members), then prints
 #   schedule.py MEASURED                   prints from a file of earlier lines
-#   schedule.py FOLDER-OF-WHEELS           the same without measuring: bytes at the rates of README.md
-# What is modelled, and what is not: README.md, "On more cores".
+#   schedule.py FOLDER-OF-WHEELS           the same without measuring: bytes at the rates below
+# Modelled: whoever is free takes the next piece, and hashes and inflates it. Not modelled: the disk, threads that write,
+# the memory's bandwidth, clocks that drop, names, the audit and the sync.
 import heapq
 import pathlib
 import subprocess
@@ -23,7 +24,7 @@ MEMORY_RATE = 10e9  # bytes a second that all cores together read, where it was 
 # Passes over the chunks: most threads (verified_bundle.cpp, chunk_workers.cpp), and how often a byte crosses the memory:
 # brought by the disk and hashed; read and written by the copy out of the page cache, hashed, taken by the disk.
 PASSES = {"verify": (40, 2), "create": (46, 4)}
-UV_PROCESSOR = 19.0  # seconds of a whole uv, its best: README.md, "Installing figures"
+UV_PROCESSOR = 19.0  # seconds of a whole uv, its best on two cores
 
 
 def measure(names, program):
@@ -41,7 +42,7 @@ def measure(names, program):
 
 
 def estimate(names):
-    """The same lines from the directories alone: README.md's rates of two cores, the same for every member."""
+    """The same lines from the directories alone: the rates above, the same for every member."""
     lines = [f"sha256\t{SHA256_RATE}", f"memory\t{MEMORY_RATE}"]
     for name in names:
         for info in zipfile.ZipFile(name).infolist():
