@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pictures of simulated steps, and the scaled steps that the documentation's curves are drawn from.
 // SEALIFT_WRITE_PICTURES=1 writes docs/pictures again after a change of the simulator; without it they are compared.
-#include "trainer/simulate/scaling.hpp"
+#include "trainer/simulate/drawing.hpp"
+
+#include "tests/train/simulate/scaling.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 // See scaling.hpp. Formulas: 2 operations per parameter and token forward, causal attention 2 context hidden per layer
 // and token, backward twice that, recompute once more; a ring of n sends (n - 1) / n of a buffer and has n - 1 hops.
 // What an all-reduce sends is a ring's too; its hops are a tree's, which NCCL prefers where a ring's would cost more.
-#include "trainer/simulate/scaling.hpp"
+#include "tests/train/simulate/scaling.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,8 @@
 // Counts of a configuration, not of a model that is built, so that no weights are needed for 1,024 ranks.
 #pragma once
 
-#include "trainer/simulate/drawing.hpp"
+#include "tests/train/simulate/chart.hpp"
+#include "trainer/simulate/step_time.hpp"
 
 namespace sealift::trainer {
 
