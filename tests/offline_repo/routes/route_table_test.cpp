@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of routes: how its patterns are read, and that docs/operating.md has each row, and nothing else.
+// The table of routes: how its patterns are read, and that docs/serving.md has each row, and nothing else.
 #include "offline_repo/routes/route_table.hpp"
 
 #include <doctest/doctest.h>
@@ -134,8 +134,8 @@ TEST_CASE(
   CHECK(Asking("/gpt2/resolve/main").row() == kAnyName);
 }
 
-TEST_CASE("each path of the tables in docs/operating.md is a row, and each row is on that page") {
-  const std::string page = bundle::read_text(SEALIFT_OPERATING_PAGE, 1 << 20);
+TEST_CASE("each path of the tables in docs/serving.md is a row, and each row is on that page") {
+  const std::string page = bundle::read_text(SEALIFT_SERVING_PAGE, 1 << 20);
   std::string tables;
   for (std::size_t begin = page.find("\n| `/"); begin != page.npos; begin = page.find("\n| `/", begin + 1))
     tables += page.substr(begin, page.find(" | ", begin + 2) - begin);
