@@ -71,13 +71,14 @@ assert pairs["matrices"][0]["rows"] == ["box#1", "box#2"], pairs["matrices"]
 assert "the one pair of 2 nodes" in pairs["reason"]["en"], pairs["reason"]
 PYTHON
 
-echo "host2 is lost while a check runs: it is named, and since when nothing was heard of it"
+echo "host2 is lost while a check runs: it is named, and since when nothing was heard of it; hosts of one name keep theirs"
 printf '[arithmetic]\nburn_seconds = 4\n' >long.toml
 # rank RANK: of the long check, on its host
 rank() {
   on "host$(($1 + 1))" env RANK="$1" WORLD_SIZE=2 MASTER_ADDR=10.77.0.1 MASTER_PORT=4100 "$verify" run --device cpu \
     --level burn --only arithmetic.heat --site long.toml --patience 5 --out lost >"lost.$1.txt" 2>&1
 }
+for i in 1 2; do on "host$i" hostname box; done
 rank 1 &
 other=$!
 rank 0 &
@@ -92,10 +93,11 @@ wait $first || got=$?
 kill -9 $other 2>/dev/null || true
 [ $got = 1 ] || fail "a lost host exited with $got"
 on host2 ip link set cable2 up
+for i in 1 2; do on "host$i" hostname "host$i"; done
 python3 - lost/report.json <<'PYTHON' || fail "the lost host was not named"
 import json, sys
 heat = next(check for check in json.load(open(sys.argv[1]))["checks"] if check["name"] == "arithmetic.heat")
-assert heat["outcome"] == "FAIL" and heat["at_fault"] == ["rank 1 on host2 (cpu)"], heat
+assert heat["outcome"] == "FAIL" and heat["at_fault"] == ["rank 1 on box#2 (cpu)"], heat
 assert "is silent since 20" in heat["reason"]["en"] and "起没有消息" in heat["reason"]["zh"], heat
 PYTHON
 

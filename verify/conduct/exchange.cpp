@@ -4,6 +4,7 @@
 // Ranks ask again every two seconds, since a wait in the store cannot say which key is missing.
 #include "verify/conduct/exchange.hpp"
 
+#include "verify/conduct/ending_signals.hpp"
 #include "verify/conduct/utc_now.hpp"
 
 #include <netinet/in.h>
@@ -29,21 +30,21 @@ std::string key_of_farewell(std::int64_t rank) {
   return "sealift_verify/told/" + std::to_string(rank);
 }
 
+/// The signal that told this rank to end.
 volatile sig_atomic_t told = 0;
 
-void note_told(int) {
-  told = 1;
+void note_told(int signal) {
+  told = signal;
 }
 
-/// Says every second that this rank is there, over a connection of its own; and that it ends, if SIGTERM tells it to.
+/// Says every second that this rank is there, over a connection of its own; and that it ends, if a signal tells it to.
 /// So rank 0, told too, knows a rank that had ended before from those that end with it.
 class Heartbeat {
  public:
   Heartbeat(const train::World& world, Lost lost)
       : store_(world.store->clone()), rank_(world.rank), size_(world.size), lost_(std::move(lost)) {
-    struct sigaction action {};
-    action.sa_handler = note_told;
-    sigaction(SIGTERM, &action, &before_);
+    for (std::size_t i = 0; i < before_.size(); ++i) before_[i] = action_of(kEndingSignals[i]);
+    handle_endings(note_told);
     thread_ = std::thread([this] { run(); });
   }
   ~Heartbeat() {
@@ -51,8 +52,8 @@ class Heartbeat {
     thread_.join();
     // Rank 0 may be told to end while it judges what this rank has sent. A rank that fails is no such one.
     if (std::uncaught_exceptions() == 0) say_farewell();
-    sigaction(SIGTERM, &before_, nullptr);
-    if (told != 0) raise(SIGTERM);
+    for (std::size_t i = 0; i < before_.size(); ++i) sigaction(kEndingSignals[i], &before_[i], nullptr);
+    if (told != 0) raise(told);
   }
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
@@ -85,17 +86,15 @@ class Heartbeat {
   [[noreturn]] void end() {
     say_farewell();
     try {
-      if (rank_ == 0) tell(without_farewell());
+      const auto lost = rank_ == 0 ? without_farewell() : std::vector<std::int64_t>();
+      if (lost_ && !lost.empty()) lost_(lost, told);
     } catch (const std::exception&) {
       // Then the report says no more than that the run was told to end.
     }
-    signal(SIGTERM, SIG_DFL);
-    raise(SIGTERM);
-    _exit(128 + SIGTERM);  // of a container's first process, which no such signal ends
-  }
-
-  void tell(const std::vector<std::int64_t>& lost) {
-    if (lost_ && !lost.empty()) lost_(lost);
+    const int signal = told;
+    ::signal(signal, SIG_DFL);
+    raise(signal);
+    _exit(128 + signal);  // of a container's first process, which no such signal ends
   }
 
   std::string beat_of(std::int64_t rank) {
@@ -124,7 +123,7 @@ class Heartbeat {
   train::Store store_;
   std::int64_t rank_, size_;
   Lost lost_;
-  struct sigaction before_ {};
+  std::array<struct sigaction, kEndingSignals.size()> before_{};
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

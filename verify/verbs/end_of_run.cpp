@@ -5,6 +5,7 @@
 #include "verify/verbs/end_of_run.hpp"
 
 #include "trainer/failure.hpp"
+#include "verify/conduct/ending_signals.hpp"
 #include "verify/conduct/exchange.hpp"
 #include "verify/conduct/utc_now.hpp"
 #include "verify/report/folder.hpp"
@@ -31,17 +32,18 @@ constexpr unsigned kPatience = 20;
 
 volatile sig_atomic_t told_by = 0;
 volatile pid_t kept = 0;
+volatile sig_atomic_t starts_ranks = 0;  // the one that is kept
 
 void pass_on(int signal) {
   told_by = signal;
-  if (kept > 0) kill(kept, SIGTERM);
+  if (kept > 0) kill(kept, starts_ranks != 0 ? SIGTERM : signal);
   alarm(kPatience);
 }
 
 void mask_endings(int how) {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : kEndingSignals) sigaddset(&signals, signal);
   sigprocmask(how, &signals, nullptr);
 }
 
@@ -80,9 +82,11 @@ std::optional<Ending> who_did_not_come(const std::string& text) {
 
 /// Of the whole run, for which its keeper speaks.
 Ending ending_of_whole(int status, std::optional<std::int64_t> alone, const fs::path& folder) {
-  if (told_by != 0) {
+  // A launcher that was told past its keeper ends with that code.
+  const bool told = WIFEXITED(status) && WEXITSTATUS(status) == trainer::kToldToEnd;
+  if (const int signal = told_by != 0 ? told_by : told ? SIGTERM : 0; signal != 0) {
     const auto first = find_first_word(folder);  // a launcher that sees one rank end tells the others to
-    return first ? *first : told_to_end(told_by);
+    return first ? *first : told_to_end(signal);
   }
   Ending ending{.ranks = {}, .how = ended_with(status)};
   if (alone) ending.ranks = {*alone};
@@ -134,14 +138,13 @@ Ending told_to_end(int signal) {
                   "收到外部发来的" + name.zh + "而结束（人工、调度系统或其时限）"}};
 }
 
-Ending lost_before(const std::vector<std::int64_t>& ranks) {
-  return {
-      .ranks = ranks,
-      .how = {
-          "ended without a word before the run was told to end from outside, by signal 15 (SIGTERM): it was "
-          "killed, as the kernel does for want of memory, or its host is lost",
-          "在本次运行收到外部发来的信号 15（SIGTERM）之前已结束且没有留下消息：被强制结束（内存不足时内核会这样做），或"
-          "其主机已失联"}};
+Ending lost_before(const std::vector<std::int64_t>& ranks, int signal) {
+  const auto name = name_of_signal(signal);
+  return {.ranks = ranks,
+          .how = {"ended without a word before the run was told to end from outside, by " + name.en +
+                      ": it was killed, as the kernel does for want of memory, or its host is lost",
+                  "在本次运行收到外部发来的" + name.zh +
+                      "之前已结束且没有留下消息：被强制结束（内存不足时内核会这样做），或其主机已失联"}};
 }
 
 bool is_kept() {
@@ -181,16 +184,19 @@ void hold_signals() {
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const fs::path& folder) {
   if (is_kept()) return body();
   const pid_t keeper = getpid();
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) handle(signal, pass_on);
+  starts_ranks = rank ? 0 : 1;
+  handle_endings(pass_on);
   handle(SIGALRM, end_it);
   const pid_t child = fork();
+  if (child <= 0) {
+    handle_endings(SIG_DFL);
+    handle(SIGALRM, SIG_DFL);
+  }
   if (child < 0) {  // without a keeper signals end the run
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGALRM}) handle(signal, SIG_DFL);
     mask_endings(SIG_UNBLOCK);
     return body();
   }
   if (child == 0) {
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGALRM}) handle(signal, SIG_DFL);
     mask_endings(SIG_UNBLOCK);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != keeper) raise(SIGTERM);

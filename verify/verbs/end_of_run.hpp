@@ -17,8 +17,8 @@ Phrase ended_by(const std::exception& error);
 /// The end of a run that a signal told to end, which is nobody's fault here.
 Ending told_to_end(int signal);
 
-/// The end of `ranks`, for which a launcher then told the others to end.
-Ending lost_before(const std::vector<std::int64_t>& ranks);
+/// The end of `ranks`, before `signal` told the others to end, as a launcher does for it.
+Ending lost_before(const std::vector<std::int64_t>& ranks, int signal);
 
 /// Whether this process, or one above it, has a keeper.
 bool is_kept();
@@ -31,13 +31,13 @@ Ending ending_of(const std::exception& error, std::int64_t rank);
 /// said.
 bool report_end(const Ending& ending, const std::filesystem::path& folder);
 
-/// From here on SIGTERM, SIGINT and SIGHUP wait until keep_run has a keeper, which reports them: before a draft is
+/// From here on kEndingSignals wait until keep_run has a keeper, which reports them: before a draft is
 /// made.
 void hold_signals();
 
 /// Returns the code of `body`, in a process of its own. The one that stays behind ends with that code, 128 and its
-/// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault. SIGTERM, SIGINT and
-/// SIGHUP are passed on. In a process that has a keeper, just `body`.
+/// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault. kEndingSignals
+/// are passed on, to who starts ranks as SIGTERM. In a process that has a keeper, just `body`.
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const std::filesystem::path& folder);
 
 /// How a process ended, from its wait status: "was ended by signal 9 (SIGKILL), as the kernel does for want of memory".

@@ -240,7 +240,10 @@ auto or_report(std::int64_t rank, const fs::path& out, const Story& story, const
 /// The launcher's report of ranks that ended: what the first of them says of it counts for more than its code.
 void report_failed_rank(const trainer::RanksEnd& end, const fs::path& folder) {
   if (!end.started_ranks || end.code == 0) return;
-  if (!end.failed || end.code == trainer::kToldToEnd) return (void)report_end(told_to_end(SIGTERM), folder);
+  if (!end.failed || end.code == trainer::kToldToEnd) {
+    if (!is_kept()) report_end(told_to_end(SIGTERM), folder);  // else its keeper knows by which signal
+    return;
+  }
   Ending ending{.ranks = {end.failed->rank}, .how = ended_with(end.failed->status)};
   if (const auto word = find_word(end.failed->rank, folder)) ending = *word;
   report_end(ending, folder);
@@ -267,9 +270,10 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   if (site.rank == 0) note_places(ranks, site.shared);
   const bundle::ScratchFolder work("sealift-verify");  // nobody else's, gone at the end
   site.work = work.path();
-  const auto exchange = ranks.size == 1 ? alone() : over_store(ranks, patience, [out = site.shared](const auto& lost) {
-    leave_word(lost_before(lost), lost.front(), out);
-  });
+  const auto exchange =
+      ranks.size == 1 ? alone() : over_store(ranks, patience, [out = site.shared](const auto& lost, int signal) {
+        leave_word(lost_before(lost, signal), lost.front(), out);
+      });
   take_options_of_first(exchange, site);
   name_hosts(exchange, site);
   Verdict verdict{.site = site.expected.value("name", site.hostname),

@@ -3,6 +3,7 @@
 // stopped run goes on. Threads are the ranks.
 #include "verify/conduct/conduct.hpp"
 #include "tests/verify/verdict/english.hpp"
+#include "verify/conduct/host_names.hpp"
 #include "verify/conduct/identity.hpp"
 
 #include <doctest/doctest.h>
@@ -95,7 +96,8 @@ CheckKind kind_of(std::string name, std::function<nlohmann::json(const Site&)> m
 }
 
 Conducted conducted_on(std::int64_t ranks, const std::vector<CheckKind>& kinds, const fs::path& folder,
-                       const std::string& identity, const std::vector<std::string>& only = {}) {
+                       const std::string& identity, const std::vector<std::string>& only = {},
+                       const std::vector<std::string>& hosts = {}) {
   Threads threads(ranks);
   Conducted conducted;
   std::vector<std::thread> running;
@@ -103,6 +105,7 @@ Conducted conducted_on(std::int64_t ranks, const std::vector<CheckKind>& kinds, 
     running.emplace_back([&, rank] {
       auto site = site_of(rank, ranks, folder);
       site.only = only;
+      if (!hosts.empty()) site.host = hosts.at(static_cast<std::size_t>(rank));
       auto mine = conduct(kinds, site, threads.of(rank), identity, [](const auto&) {});
       if (rank == 0) conducted = std::move(mine);
     });
@@ -145,6 +148,20 @@ TEST_CASE("a rank that throws fails the check by name, and the next check is sti
   CHECK(english(checks[0].at_fault) == std::vector<std::string>{"rank 2 on node1 (cpu)"});
   CHECK(checks[0].reason.en == "rank 2 on node1 (cpu): no such device");
   CHECK(checks[1].outcome == Outcome::Pass);
+}
+
+TEST_CASE("of two hosts with one hostname the one whose rank throws is named by its own name") {
+  const Folder folder;
+  const auto names = names_of_hosts({{"box", "1"}, {"box", "1"}, {"box", "2"}, {"box", "2"}});
+  const auto bad = kind_of("machine.bad", [](const Site& site) -> nlohmann::json {
+    if (site.rank == 3) throw std::runtime_error("no such device");
+    return 1;
+  });
+  const auto checks = conducted_on(4, {bad}, folder.path, "one", {}, names).checks;
+  REQUIRE(checks.size() == 1);
+  CHECK(checks[0].outcome == Outcome::Fail);
+  CHECK(english(checks[0].at_fault) == std::vector<std::string>{"rank 3 on box#2 (cpu)"});
+  CHECK(checks[0].reason.en == "rank 3 on box#2 (cpu): no such device");
 }
 
 TEST_CASE("a judge that throws fails its check with why, and the next check is still run") {

@@ -17,7 +17,7 @@ LoRA DNS IP TCP UDP HTTP SBOM PID ulimit openssl json toml site report digests s
 verify install run golden all gather reduce scatter broadcast barrier to all_reduce all_gather reduce_scatter
 all_to_all send recv fp32 bf16 fp16 fp64 int64 int32 int8 uint8 float bfloat16 bool cpu cuda seccomp Linux
 nvidia_peermem doctor only CycloneDX torch transformers swift sendrecv connect sendto sendmsg sendmmsg prefix
-bin out io_uring MASTER_ADDR MASTER_PORT SIGTERM SIGINT SIGKILL SIGABRT""".split()
+bin out io_uring MASTER_ADDR MASTER_PORT SIGTERM SIGINT SIGHUP SIGKILL SIGABRT SIGSEGV SIGBUS SIGFPE SIGILL SIGXCPU""".split()
 MACHINE_SAYS = re.compile(r"(cpu|kernel|glibc|governors|name|version|identity|recorded on|run on|signer|driver.*|torch|"
                           r"transformers|NCCL.*|GLOO.*|Python stack)$")
 

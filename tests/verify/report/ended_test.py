@@ -259,7 +259,8 @@ class Ended(InFolder):
                     run = Run(folder, *arguments)
                     run.process.send_signal(which)
                     self.assertEqual(run.ends(), code, run.said())
-                    self.failed(run, "the run was told to end from outside, by signal", "收到外部发来的信号")
+                    self.failed(run, f"the run was told to end from outside, by signal {which.value} ({which.name})",
+                                f"收到外部发来的信号 {which.value}（{which.name}）")
 
     def test_what_was_recorded_is_not_repeated(self):
         run = Run(self.folder.name)
@@ -296,6 +297,66 @@ class Ended(InFolder):
             os.kill(rank, signal.SIGTERM)
         run.ends()
         self.failed(run, "the run was told to end from outside, by signal 15", "收到外部发来的信号 15")
+
+    def test_a_rank_that_had_finished_when_the_run_was_told_to_end_is_not_lost(self):
+        """Rank 0 stands still, as one that judges for long: rank 1 has nothing more to do, and ends."""
+        run = Run(self.folder.name, "--ranks", "2", seconds=2)
+        first, other = (ranks_below(run.process.pid)[rank] for rank in (0, 1))
+        os.kill(first, signal.SIGSTOP)
+        while other in below(run.process.pid):
+            self.assertIsNone(run.process.poll(), run.said())
+            time.sleep(0.05)
+        run.process.send_signal(signal.SIGTERM)
+        os.kill(first, signal.SIGCONT)
+        self.assertEqual(run.ends(), 143, run.said())
+        self.failed(run, "the run was told to end from outside, by signal 15", "收到外部发来的信号 15")
+
+    def test_a_terminal_that_goes_does_not_end_a_run_of_nohup(self):
+        for arguments in ((), ("--ranks", "2")):
+            with self.subTest(arguments=arguments), tempfile.TemporaryDirectory() as folder:
+                run = Run(folder, *arguments, seconds=1, launcher=["nohup"])
+                for each in (run.process.pid, *below(run.process.pid)):
+                    os.kill(each, signal.SIGHUP)
+                self.assertIn(run.ends(), (0, 3), run.said())
+                self.assertNotEqual(run.report()["verdict"], "FAIL", run.said())
+
+
+class WithoutALauncher(InFolder):
+    """Ranks that somebody else starts, each alone, and that are told to end by a signal of Ctrl-C's or a terminal's."""
+
+    failed = Ended.failed
+
+    def started(self):
+        """Rank 0, in its long check, and rank 1."""
+        world, folders = of_world(0, 2), []
+        for _ in range(2):
+            folders.append(tempfile.TemporaryDirectory())
+            self.addCleanup(folders[-1].cleanup)
+        other = start(folders[1].name, **{**world, "RANK": "1"})
+        self.addCleanup(other.process.kill)
+        return Run(folders[0].name, variables=world), other
+
+    def test_all_that_are_told_are_nobody_s_fault(self):
+        for which in (signal.SIGINT, signal.SIGHUP):
+            with self.subTest(which=which):
+                run, other = self.started()
+                other.process.send_signal(which)
+                run.process.send_signal(which)
+                self.assertEqual(run.ends(), 128 + which, run.said())
+                self.failed(run, f"the run was told to end from outside, by signal {which.value} ({which.name})",
+                            f"收到外部发来的信号 {which.value}（{which.name}）")
+                self.assertEqual(subprocess.run([sys.executable, PAGES, run.out]).returncode, 0)
+
+    def test_who_had_ended_before_is_named_with_the_signal_that_came(self):
+        for which in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(which=which):
+                run, other = self.started()
+                other.process.kill()
+                other.process.wait()
+                run.process.send_signal(which)
+                self.assertEqual(run.ends(), 128 + which, run.said())
+                self.failed(run, "ended without a word before the run was told to end from outside, by signal "
+                            f"{which.value} ({which.name})", f"收到外部发来的信号 {which.value}（{which.name}）之前", culprit=1)
 
 
 @unittest.skipUnless(TORCHRUN, "no torchrun")
