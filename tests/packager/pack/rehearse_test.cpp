@@ -261,8 +261,10 @@ TEST_CASE("only the installer that was signed is started") {
   CHECK_REFUSED(rehearse(other, finished.progress), Signature, "root");
 }
 
-TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not without") {
-  Finished finished("#!/bin/sh\nexit 0\n");
+namespace {
+
+// Makes a delta of what is finished, beside it, which is finished instead; returns the folder of the first.
+fs::path make_delta_of(Finished& finished) {
   const bundle::Manifest whole = finished.made.manifest;
   TinyBundle tiny{.version = 2, .arch = whole.target.arch, .imports = {"demo"}};
   tiny.items = {
@@ -276,6 +278,14 @@ TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not witho
   finished.made.manifest.companions = whole.companions;
   fs::copy_file(SEALIFT_INSTALL, finished.made.folder / "sealift-install");
   reseal(finished.made, {one_key_root(finished.key)}, {&finished.key});
+  return before;
+}
+
+}  // namespace
+
+TEST_CASE("who rehearses a delta alone is told which bundle to give as its base, where that lies beside it") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  const fs::path before = make_delta_of(finished);
   CHECK(before.parent_path() == finished.made.folder.parent_path());
   CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, " --onto " + before.string());
   CHECK(delta_bases(finished.made.manifest, before.parent_path(), finished.options().fingerprint) ==
@@ -284,7 +294,11 @@ TEST_CASE("a delta is rehearsed onto the bundle that it builds on, and not witho
   const fs::path away = finished.dir / "away";
   fs::rename(before, away);
   CHECK_REFUSED(rehearse(finished.options(), finished.progress), CannotCheck, "oldest first: --onto BUNDLE");
-  fs::rename(away, before);
+}
+
+TEST_CASE("a delta is rehearsed onto the bundle that it builds on") {
+  Finished finished("#!/bin/sh\nexit 0\n");
+  const fs::path before = make_delta_of(finished);
   RehearseOptions options = finished.options();
   options.onto = {before};
   try {
