@@ -138,6 +138,12 @@ std::size_t Catalogue::wheel_count() const {
   return count;
 }
 
+std::optional<LastCheck::Times> Catalogue::last_check(const bundle::VerifiedBundle* in) const {
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (sources[i].get() == in) return checks[i]->times();
+  return std::nullopt;
+}
+
 const Project* Catalogue::find_project(std::string_view name) const {
   const auto found = projects.find(bundle::normalized_project_name(name));
   return found != projects.end() ? &found->second : nullptr;
@@ -153,7 +159,7 @@ const IndexedWheel* Catalogue::find_wheel(std::string_view sha256, std::string_v
 
 Contents read_contents(std::shared_ptr<const bundle::VerifiedBundle> in, const std::vector<Contents>& before) {
   auto contents = std::make_shared<BundleContents>(BundleContents{.in = std::move(in)});
-  contents->checked = bundle::write_time(bundle::system_time());
+  contents->check->note_verified();
   std::vector<const bundle::Entry*> whole;
   for (const bundle::Entry& entry : contents->in->manifest().entries)
     if (entry.kind == bundle::EntryKind::Wheel && !entry.absent) {
@@ -186,7 +192,7 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
     apt.push_back({.in = contents->in, .rotten = &contents->rotten});
     catalogue.bundles.push_back(contents->in->manifest().stem());
     catalogue.sources.push_back(contents->in);
-    catalogue.checked.push_back(contents->checked);
+    catalogue.checks.push_back(contents->check);
     for (const IndexedWheel& wheel : contents->wheels) {
       const std::string name = wheel.project();
       add(catalogue.projects.try_emplace(name, Project{.name = name}).first->second, wheel);

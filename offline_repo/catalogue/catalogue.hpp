@@ -19,6 +19,7 @@
 #include "offline_repo/catalogue/entry_list.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
 #include "offline_repo/catalogue/images.hpp"
+#include "offline_repo/catalogue/last_check.hpp"
 #include "offline_repo/catalogue/rpm_repositories.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 
@@ -45,7 +46,7 @@ struct BundleContents {
   std::shared_ptr<BundleArtifact> artifact = {};  // the bundle itself, for registries' clients; null in tests alone
   std::vector<std::string> patched = {};          // paths of wheels that travel as patches and so cannot be served
   Cards cards = {};
-  std::string checked = {};           // when it was verified as it lies here: seal, chunk list, sizes; RFC 3339, UTC
+  std::shared_ptr<LastCheck> check = std::make_shared<LastCheck>();
   std::set<std::string> rotten = {};  // paths of entries with bytes that are wrong on the medium: served by no view
 };
 using Contents = std::shared_ptr<const BundleContents>;
@@ -57,18 +58,25 @@ struct Project {
   std::set<std::string> versions() const;
 };
 
+// A sentence for people, in the languages of pages.
+struct InBoth {
+  std::string english, chinese;
+
+  auto operator<=>(const InBoth&) const = default;
+};
+
 // A bundle that is served by its own address alone.
 struct KeptVersion {
   std::string stem;  // NAME-VERSION
   std::string channel;
-  std::string why;  // why it is not current
+  InBoth why;  // why it is not current
 
   auto operator<=>(const KeptVersion&) const = default;
 };
 
 // What lies beside the bundles of a catalogue, for its page for people.
 struct Surroundings {
-  std::vector<std::string> gaps;  // a line each (holdings/gaps.hpp)
+  std::vector<InBoth> gaps;  // a line each (holdings/gaps.hpp)
   std::vector<KeptVersion> kept;
 
   auto operator<=>(const Surroundings&) const = default;
@@ -87,11 +95,13 @@ struct Catalogue {
       {};
   std::vector<std::string> left_out;  // a line for people on each commit or wheel that is not served
   std::vector<std::shared_ptr<const bundle::VerifiedBundle>> sources = {};  // the bundles, in their order
-  std::vector<std::string> checked = {};                                    // of each of them, BundleContents::checked
+  std::vector<std::shared_ptr<const LastCheck>> checks = {};                // of each of them
   Surroundings around = {};
   Cards cards = {};
 
   std::size_t wheel_count() const;
+  // Of one of `sources`; nothing of a bundle that is none of them.
+  std::optional<LastCheck::Times> last_check(const bundle::VerifiedBundle* in) const;
   // Null when there is none; `name` in any spelling.
   const Project* find_project(std::string_view name) const;
   // Null unless a wheel has both this name and this digest.

@@ -26,10 +26,12 @@ std::string folder_of(const HeldBundle& held) {
 Gap without_current(const bundle::Stream& stream, const std::vector<const HeldBundle*>& all) {
   const HeldBundle& newest = *all.front();
   const bool switched = newest.reason.kind == Reason::Kind::Switched;
+  const InBoth fact = newest.reason.fact();
+  const std::string next =
+      "sealift-repo switch " + std::string(switched ? "--newest " : "") + folder_of(newest) + " " + newest.stem();
   Gap gap{.stream = stream,
-          .what = "no version is current: " + newest.reason.fact(),
-          .next = "sealift-repo switch " + std::string(switched ? "--newest " : "") + folder_of(newest) + " " +
-                  newest.stem()};
+          .what = {"no version is current: " + fact.english, "没有当前版本：" + fact.chinese},
+          .next = {next, next}};
   for (const HeldBundle* one : all) gap.kept.push_back(one->stem());
   gap.about = gap.kept;
   return gap;
@@ -54,26 +56,27 @@ std::vector<Gap> deltas_alone(const Held& held) {
     for (const bundle::Entry& entry : manifest.entries)
       if (entry.absent && !carried.contains(entry.content)) missing.push_back(entry.path.text());
     if (missing.empty()) continue;
+    const std::string count = std::to_string(missing.size()), add = "sealift-repo add " + folder_of(one) + " BUNDLE";
     gaps.push_back({.stream = one.stream(),
-                    .what = one.stem() + " is a delta, and no current bundle carries " +
-                            std::to_string(missing.size()) + " of the files that it leaves out, such as " +
-                            missing.front(),
+                    .what = {one.stem() + " is a delta, and no current bundle carries " + count +
+                                 " of the files that it leaves out, such as " + missing.front(),
+                             one.stem() + " 是增量包，它略去的文件中有 " + count + " 个没有任何当前包携带，例如 " +
+                                 missing.front()},
                     .about = {one.stem()},
-                    .next = "add the version that it was made for, or a bundle that carries them: sealift-repo add " +
-                            folder_of(one) + " BUNDLE"});
+                    .next = {"add the version that it was made for, or a bundle that carries them: " + add,
+                             "加入它所依据的版本，或携带这些文件的包：" + add}});
   }
   return gaps;
 }
 
 }  // namespace
 
-std::string Gap::line() const {
-  std::string text = stream.text() + ": " + what;
-  if (!kept.empty()) {
-    text += "; kept:";
-    for (const std::string& stem : kept) text += " " + stem;
-  }
-  return text + "; next: " + next;
+InBoth Gap::said() const {
+  std::string names;
+  for (const std::string& stem : kept) names += (names.empty() ? "" : " ") + stem;
+  const bool any = !kept.empty();
+  return {stream.text() + ": " + what.english + (any ? "; kept: " + names : "") + "; next: " + next.english,
+          stream.text() + "：" + what.chinese + (any ? "；保留：" + names : "") + "；下一步：" + next.chinese};
 }
 
 std::vector<Gap> gaps_of(const Held& held) {

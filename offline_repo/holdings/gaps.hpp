@@ -14,13 +14,14 @@ namespace sealift::offline_repo {
 
 struct Gap {
   bundle::Stream stream;
-  std::string what;                     // without the stream's name
+  InBoth what;                          // without the stream's name
   std::vector<std::string> about = {};  // NAME-VERSION of each bundle that it names
   std::vector<std::string> kept = {};   // of those that could be made current, the highest version first
-  std::string next;                     // the command that mends it
+  InBoth next;                          // the command that mends it
 
   // For people, on one line.
-  std::string line() const;
+  InBoth said() const;
+  std::string line() const { return said().english; }
 };
 
 // In the order of the streams. Bundles that were named have no stream that could lack a version, only files.

@@ -35,25 +35,31 @@ std::string_view name_of(HeldState state) {
   return "left_out";
 }
 
-std::string Reason::fact() const {
+InBoth Reason::fact() const {
   switch (kind) {
     case Kind::None:
       return {};
     case Kind::Switched:
-      return "switched to version " + std::to_string(version) + ", which is not here or no good";
+      return {"switched to version " + std::to_string(version) + ", which is not here or no good",
+              "已切换到版本 " + std::to_string(version) + "，但它不在这里或不可用"};
     case Kind::NotChosen:
-      return text + " is served";
+      return {text + " is served", "正在提供 " + text};
     case Kind::SameAs:
-      return "the same bundle is in " + text;
+      return {"the same bundle is in " + text, "同一个包在 " + text + " 中"};
     case Kind::Older:
+      return {text, "比本站已接受过的版本旧"};
     case Kind::Refused:
       break;
   }
-  return text;
+  return {text, text};
 }
 
-std::string HeldBundle::why() const {
-  return reason.fact() + (reason.kind == Reason::Kind::Older ? "; sealift-repo switch makes it current" : "");
+InBoth HeldBundle::why_said() const {
+  InBoth said = reason.fact();
+  if (reason.kind != Reason::Kind::Older) return said;
+  said.english += "; sealift-repo switch makes it current";
+  said.chinese += "；sealift-repo switch 可将其设为当前版本";
+  return said;
 }
 
 std::string HeldBundle::stem() const {

@@ -37,8 +37,8 @@ struct Reason {
   std::string text = {};
   std::uint64_t version = 0;
 
-  // For people, on one line; empty where there is none.
-  std::string fact() const;
+  // For people, on one line; empty where there is none. What verification said of a bundle that is refused is English.
+  InBoth fact() const;
 };
 
 struct HeldBundle {
@@ -50,7 +50,8 @@ struct HeldBundle {
   std::optional<bundle::Error> refused = {};  // what verification said, of one that is left out for that
 
   // The reason, and what would make it current where one command does.
-  std::string why() const;
+  InBoth why_said() const;
+  std::string why() const { return why_said().english; }
   // NAME-VERSION; of one that is left out its folder's name.
   std::string stem() const;
   // Its channel and name; of one that has contents.

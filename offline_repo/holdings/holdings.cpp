@@ -195,8 +195,10 @@ HeldBundle Holdings::judge(const fs::path& place, const Sight& sight, bool watch
 // Of files that did not change nothing is read again, and what is being sent goes on being the same.
 Contents Holdings::contents_of(const fs::path& place, const std::string& sight, bundle::VerifiedBundle verified) {
   const auto known = known_.find(place);
-  if (known != known_.end() && known->second.sight == sight && known->second.identity == verified.identity())
+  if (known != known_.end() && known->second.sight == sight && known->second.identity == verified.identity()) {
+    known->second.contents->check->note_verified();
     return shown(known->second);
+  }
   const bundle::Digest identity = verified.identity();
   std::vector<Contents> before;
   for (const auto& [other, one] : known_) before.push_back(one.contents);

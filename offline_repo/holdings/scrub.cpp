@@ -12,45 +12,57 @@ void Scrub::take(const Held& held) {
   const std::lock_guard lock(guard_);
   held_.clear();
   for (const HeldBundle& one : held)
-    if (one.contents) held_.push_back(one.contents->in);
+    if (one.contents) held_.push_back(one.contents);
 }
 
 void Scrub::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const std::vector<InBundle> all = bundles();
-    for (const InBundle& in : all)
-      for (std::uint64_t chunk = 0; chunk < in->manifest().payload.chunk_count() && is_held(in); ++chunk) {
-        if (stop.stop_requested()) return;
-        read(in, chunk);
-        rest(stop, in->manifest().payload.chunk_size);
-      }
+    const std::vector<Contents> all = bundles();
+    for (const Contents& one : all) {
+      if (read_all(one->in, stop)) one->check->note_read();
+      if (stop.stop_requested()) return;
+    }
     if (!all.empty()) ++counts_.rounds;
     rest(stop, rate_);  // a second, where there is little or nothing to read
   }
 }
 
-std::vector<Scrub::InBundle> Scrub::bundles() {
+bool Scrub::read_all(const InBundle& in, const std::stop_token& stop) {
+  bool right = true;
+  for (std::uint64_t chunk = 0; chunk < in->manifest().payload.chunk_count(); ++chunk) {
+    if (stop.stop_requested() || !is_held(in)) return false;
+    if (!read(in, chunk)) right = false;
+    rest(stop, in->manifest().payload.chunk_size);
+  }
+  return right;
+}
+
+std::vector<Contents> Scrub::bundles() {
   const std::lock_guard lock(guard_);
   return held_;
 }
 
 bool Scrub::is_held(const InBundle& in) {
   const std::lock_guard lock(guard_);
-  return std::find(held_.begin(), held_.end(), in) != held_.end();
+  return std::any_of(held_.begin(), held_.end(), [&](const Contents& one) { return one->in == in; });
 }
 
-void Scrub::read(const InBundle& in, std::uint64_t chunk) {
+// Whether the chunk is right.
+bool Scrub::read(const InBundle& in, std::uint64_t chunk) {
+  bool right = true, known = true;
   try {
     memory_ = in->payload().chunk(chunk, std::move(memory_));
     counts_.bytes += memory_.size();
-    if (!rotten_.of(in).contains(chunk)) return;
-    rotten_.remove(in, chunk);
+    known = !rotten_.of(in).contains(chunk);
+    if (!known) rotten_.remove(in, chunk);
   } catch (const bundle::Error&) {
     memory_ = {};
     ++counts_.failures;
-    if (!rotten_.add(in, chunk)) return;
+    right = false;
+    known = !rotten_.add(in, chunk);
   }
-  on_change_();
+  if (!known) on_change_();
+  return right;
 }
 
 void Scrub::rest(const std::stop_token& stop, std::uint64_t bytes) {

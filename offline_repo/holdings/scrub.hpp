@@ -34,9 +34,11 @@ class Scrub {
  private:
   using InBundle = RottenChunks::InBundle;
 
-  std::vector<InBundle> bundles();
+  std::vector<Contents> bundles();
   bool is_held(const InBundle& in);
-  void read(const InBundle& in, std::uint64_t chunk);
+  // Whether all of it was read, and was right.
+  bool read_all(const InBundle& in, const std::stop_token& stop);
+  bool read(const InBundle& in, std::uint64_t chunk);
   void rest(const std::stop_token& stop, std::uint64_t bytes);
 
   RottenChunks& rotten_;
@@ -45,7 +47,7 @@ class Scrub {
   const std::function<void()> on_change_;
   bundle::ChunkBuffer memory_;
   std::mutex guard_;  // of what follows
-  std::vector<InBundle> held_;
+  std::vector<Contents> held_;
 };
 
 }  // namespace sealift::offline_repo

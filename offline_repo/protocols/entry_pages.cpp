@@ -22,8 +22,8 @@ std::string bundle_folders(const EntryLists& lists, const Words& word) {
   for (const auto& [name, list] : lists) {
     std::uint64_t size = 0;
     for (const ServedFile& file : list->files) size += file.size;
-    rows +=
-        "<tr>" + link_cell(url_escaped(name) + "/", name + "/") + cell(bundle::human_size(size)) + cell("") + "</tr>\n";
+    rows += "<tr>" + link_cell(url_escaped(name) + "/", name + "/") + short_cell(bundle::human_size(size)) + cell("") +
+            "</tr>\n";
   }
   return page_begin(word, word("Files of bundles", "各包的文件"), "", /*switches=*/false) +
          table_of(head_of(word), rows) + page_end();
@@ -42,7 +42,7 @@ std::optional<std::string> folder_page(const std::string& bundle, const EntryLis
     if (!path.starts_with(prefix)) break;
     const std::string rest = path.substr(prefix.size()), name = rest.substr(0, rest.find('/'));
     if (name.size() == rest.size())
-      files += "<tr>" + link_cell(url_escaped(name), name) + cell(bundle::human_size(it->size)) +
+      files += "<tr>" + link_cell(url_escaped(name), name) + short_cell(bundle::human_size(it->size)) +
                digest_cell(it->sha256.hex()) + "</tr>\n";
     else if (name != last)
       folders += "<tr>" + link_cell(url_escaped(name) + "/", name + "/") + cell("") + cell("") + "</tr>\n";

@@ -56,6 +56,31 @@ std::vector<std::string> words_of(std::string_view query) {
   return words;
 }
 
+// `check`: HTML, for the last check.
+std::string filled_in(const std::string& text, const PageAddress& address, const std::string& check) {
+  std::string out;
+  bool left_out = false;
+  for (const char c : text) {
+    if (c == kPlainMark)
+      left_out = !address.plain && !left_out;
+    else if (left_out)
+      continue;
+    else if (c == kUrlMark)
+      out += html_escaped(address.url);
+    else if (c == kRegistryMark)
+      out += html_escaped(address.registry);
+    else if (c == kHostMark)
+      out += html_escaped(address.host);
+    else if (c == kHomeMark)
+      out += address.home;
+    else if (c == kCheckMark)
+      out += check;
+    else
+      out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : word_(language) {
@@ -82,17 +107,12 @@ FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : word_(
     tail_ += "</ul>\n";
   }
   tail_ += page_end();
-  bundle::Hasher hasher;
-  for (const std::string* part : {&head_, &lines_, &tail_}) hasher.update(bundle::as_bytes(*part));
-  for (const Table& table : tables_)
-    for (const Row& row : table.rows) hasher.update(bundle::as_bytes(row.html));
-  digest_ = hasher.finish();
 }
 
 // What the site lacks, before anything else.
 std::string FrontPage::gaps_of(const Catalogue& catalogue) const {
   std::string out;
-  for (const std::string& line : catalogue.around.gaps) out += "<li><bdi>" + html_escaped(line) + "</bdi></li>\n";
+  for (const InBoth& line : catalogue.around.gaps) out += "<li><bdi>" + html_escaped(word_(line)) + "</bdi></li>\n";
   if (out.empty()) return out;
   return "<div class=\"gap\" role=\"alert\">\n<h2>" + word_("Not served at present", "目前未提供") + "</h2>\n<ul>\n" +
          out + "</ul>\n</div>\n";
@@ -116,10 +136,10 @@ void FrontPage::add_bundles(const Catalogue& catalogue) {
     table.rows.push_back(
         {.words = lower_case(manifest.stem() + " " + manifest.channel),
          .html = "<tr>" + link_cell(address, manifest.stem()) + cell(manifest.channel) +
-                 cell(bundle::human_size(manifest.payload.size)) + cell(manifest.created) + cell(catalogue.checked[i]) +
-                 cell(signers) + digest_cell("sha256:" + in->identity().hex()) +
-                 link_cell(address + "entries/" + url_escaped(manifest.name) + "/", word_("files", "文件")) +
-                 "</tr>\n"});
+                 short_cell(bundle::human_size(manifest.payload.size)) + short_cell(manifest.created) + "<td>" +
+                 std::string(1, kCheckMark) + "</td>" + cell(signers) + digest_cell("sha256:" + in->identity().hex()) +
+                 link_cell(address + "entries/" + url_escaped(manifest.name) + "/", word_("files", "文件")) + "</tr>\n",
+         .check = catalogue.checks[i]});
   }
   tables_.push_back(std::move(table));
 }
@@ -133,7 +153,7 @@ void FrontPage::add_kept(const Catalogue& catalogue) {
     table.rows.push_back(
         {.words = lower_case(kept.stem + " " + kept.channel),
          .html = "<tr>" + link_cell(std::string(1, kHomeMark) + "b/" + url_escaped(kept.stem) + "/", kept.stem) +
-                 cell(kept.channel) + cell(kept.why) + "</tr>\n"});
+                 cell(kept.channel) + cell(word_(kept.why)) + "</tr>\n"});
   tables_.push_back(std::move(table));
 }
 
@@ -149,7 +169,8 @@ void FrontPage::add_projects(const Catalogue& catalogue) {
     table.rows.push_back({.words = lower_case(name + " " + licence),
                           .html = "<tr><td><a href=\"simple/" + url_escaped(name) + "/\">" + html_escaped(name) +
                                   "</a></td>" + cell(joined_names(project.versions())) +
-                                  cell(bundle::human_size(size)) + cell(licence.empty() ? "–" : licence) + "</tr>\n"});
+                                  short_cell(bundle::human_size(size)) + cell(licence.empty() ? "–" : licence) +
+                                  "</tr>\n"});
   }
   tables_.push_back(std::move(table));
 }
@@ -167,7 +188,7 @@ void FrontPage::add_repositories(const Catalogue& catalogue) {
       table.rows.push_back({.words = lower_case(name.id),
                             .html = "<tr>" + link_cell(repository_address(name), name.id) +
                                     cell(data ? word_("data", "数据") : word_("model", "模型")) + digest_cell(id) +
-                                    cell(std::to_string(commit.files.size())) + cell(bundle::human_size(size)) +
+                                    cell(std::to_string(commit.files.size())) + short_cell(bundle::human_size(size)) +
                                     "</tr>\n"});
     }
   tables_.push_back(std::move(table));
@@ -182,7 +203,7 @@ void FrontPage::add_images(const Catalogue& catalogue) {
     for (const auto& [tag, named] : images.tags)
       table.rows.push_back({.words = lower_case(name + ":" + tag),
                             .html = "<tr>" + link_cell(path_escaped(name), name) + cell(tag) +
-                                    cell(bundle::human_size(images.manifests.at(named.digest).image_size)) +
+                                    short_cell(bundle::human_size(images.manifests.at(named.digest).image_size)) +
                                     digest_cell("sha256:" + named.digest) + "</tr>\n"});
   tables_.push_back(std::move(table));
 }
@@ -200,48 +221,30 @@ void FrontPage::add_debian_packages(const Catalogue& catalogue) {
       table.rows.push_back({.words = lower_case(file),
                             .html = "<tr>" + cell(file.substr(0, first)) +
                                     cell(file.substr(first + 1, second - first - 1)) +
-                                    cell(bundle::human_size(served.size)) + cell("apt/" + name) + "</tr>\n"});
+                                    short_cell(bundle::human_size(served.size)) + cell("apt/" + name) + "</tr>\n"});
     }
   tables_.push_back(std::move(table));
 }
 
-std::string FrontPage::filled_in(const std::string& text, const PageAddress& address) {
-  std::string out;
-  bool left_out = false;
-  for (const char c : text) {
-    if (c == kPlainMark)
-      left_out = !address.plain && !left_out;
-    else if (left_out)
-      continue;
-    else if (c == kUrlMark)
-      out += html_escaped(address.url);
-    else if (c == kRegistryMark)
-      out += html_escaped(address.registry);
-    else if (c == kHostMark)
-      out += html_escaped(address.host);
-    else if (c == kHomeMark)
-      out += address.home;
-    else
-      out += c;
-  }
-  return out;
+std::string FrontPage::row_of(const Row& row, const PageAddress& address) const {
+  return filled_in(row.html, address, row.check ? check_html(row.check->times(), word_) : std::string());
 }
 
 std::string FrontPage::text(const PageAddress& address, std::string_view query) const {
   const std::vector<std::string> words = words_of(query);
   std::string out = head_ + html_escaped(query.substr(0, kMaxQuery)) + "\"> <button>" + word_("Find", "查找") +
                     "</button>\n</form>\n";
-  if (words.empty()) out += filled_in(lines_, address);
+  if (words.empty()) out += filled_in(lines_, address, {});
   std::size_t shown = 0;
   for (const Table& table : tables_) {
     std::string rows;
     for (const Row& row : table.rows)
       if (std::all_of(words.begin(), words.end(),
                       [&](const std::string& one) { return row.words.find(one) != std::string::npos; })) {
-        rows += row.html;
+        rows += row_of(row, address);
         ++shown;
       }
-    if (!rows.empty()) out += "<h2>" + table.title + "</h2>\n" + table_of(table.head, filled_in(rows, address));
+    if (!rows.empty()) out += "<h2>" + table.title + "</h2>\n" + table_of(table.head, rows);
   }
   if (shown == 0)
     out += "<p role=\"status\">" +

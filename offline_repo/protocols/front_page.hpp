@@ -3,6 +3,7 @@
 // English or Chinese. It needs no script and nothing from elsewhere, and its policy allows none.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,8 @@ namespace sealift::offline_repo {
 // In the lines to paste: where the address goes, and what stands there only where it is plain HTTP, from one mark to
 // the next. No html_escaped text of a signed name has such bytes.
 inline constexpr char kUrlMark = '\x01', kRegistryMark = '\x02', kHostMark = '\x03', kPlainMark = '\x04';
-// In rows: where the way from this page to the server's root goes.
-inline constexpr char kHomeMark = '\x05';
+// In rows: where the way from this page to the server's root goes, and where the time of the last check.
+inline constexpr char kHomeMark = '\x05', kCheckMark = '\x06';
 
 // Made once for a catalogue; a request only chooses rows and fills in the address.
 class FrontPage {
@@ -26,12 +27,11 @@ class FrontPage {
 
   // With the rows that hold each word of `query`; empty: all of them.
   std::string text(const PageAddress& address, std::string_view query) const;
-  // Of all that it is made from but its arguments.
-  const bundle::Digest& digest() const { return digest_; }
 
  private:
   struct Row {
-    std::string words, html;  // what is searched, in lower case
+    std::string words, html;                      // what is searched, in lower case
+    std::shared_ptr<const LastCheck> check = {};  // of a bundle
   };
   struct Table {
     std::string title, head;
@@ -46,12 +46,11 @@ class FrontPage {
   void add_images(const Catalogue& catalogue);
   void add_debian_packages(const Catalogue& catalogue);
   std::string commands(const Catalogue& catalogue) const;
-  static std::string filled_in(const std::string& text, const PageAddress& address);
+  std::string row_of(const Row& row, const PageAddress& address) const;
 
   Words word_;
   std::string head_, lines_, tail_;  // before the tables, the lines to paste, behind the tables
   std::vector<Table> tables_;
-  bundle::Digest digest_;
 };
 
 }  // namespace sealift::offline_repo

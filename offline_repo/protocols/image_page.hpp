@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "offline_repo/catalogue/images.hpp"
+#include "offline_repo/catalogue/catalogue.hpp"
 #include "offline_repo/protocols/page_frame.hpp"
 
 namespace sealift::offline_repo {
 
-// `root` as in repository_page.
-std::string image_page(const std::string& name, const ImageRepository& image, const PageAddress& address,
-                       const std::string& root, const Words& word);
+// `image` is of the catalogue, by `name`. `root` as in repository_page.
+std::string image_page(const Catalogue& catalogue, const std::string& name, const ImageRepository& image,
+                       const PageAddress& address, const std::string& root, const Words& word);
 
 }  // namespace sealift::offline_repo

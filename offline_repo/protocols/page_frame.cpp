@@ -15,7 +15,9 @@ constexpr std::string_view kStyle =
     ":root{color-scheme:light dark;--line:#8888;--soft:#8882}"
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1rem}"
     "table{border-collapse:collapse;display:block;overflow-x:auto;margin:.5rem 0 1.5rem}"
-    "td,th{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top}"
+    "td,th{border-bottom:1px solid var(--line);padding:.3rem "
+    ".6rem;text-align:left;vertical-align:top;word-break:keep-all}"
+    "td.short,time{white-space:nowrap}"
     "td.digest{overflow-wrap:anywhere;min-width:12rem;font-family:monospace}"
     "pre{background:var(--soft);padding:.6rem;overflow-x:auto;border-radius:.3rem}"
     "pre.card{white-space:pre-wrap;overflow-wrap:anywhere}"
@@ -60,6 +62,19 @@ std::string cell(const std::string& text) {
 
 std::string digest_cell(const std::string& digest) {
   return "<td class=\"digest\">" + html_escaped(digest) + "</td>";
+}
+
+std::string short_cell(const std::string& text) {
+  return "<td class=\"short\"><bdi>" + html_escaped(text) + "</bdi></td>";
+}
+
+std::string check_html(const LastCheck::Times& times, const Words& word) {
+  const auto at = [](const std::string& time) { return "<time>" + time + "</time>"; };
+  std::string html;
+  if (!times.read.empty()) html = at(times.read) + word(" (each byte)", "（全部字节）");
+  if (times.verified.empty()) return html;
+  return html + (html.empty() ? "" : "<br>") + at(times.verified) +
+         word(" (seal, chunk list, sizes)", "（封签、摘要表、大小）");
 }
 
 std::string link_cell(const std::string& address, const std::string& text) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "offline_repo/catalogue/catalogue.hpp"
 #include "offline_repo/protocols/page_reader.hpp"
 
 namespace sealift::offline_repo {
@@ -16,6 +17,7 @@ class Words {
  public:
   explicit Words(PageLanguage language) : chinese_(language == PageLanguage::Chinese) {}
   std::string operator()(const char* english, const char* chinese) const { return chinese_ ? chinese : english; }
+  const std::string& operator()(const InBoth& said) const { return chinese_ ? said.chinese : said.english; }
   bool chinese() const { return chinese_; }
 
  private:
@@ -33,6 +35,10 @@ std::string header_row(const std::vector<std::string>& cells);
 std::string cell(const std::string& text);
 // A cell with a digest or a commit, which may be broken anywhere.
 std::string digest_cell(const std::string& digest);
+// A cell with a size or a time, on one line.
+std::string short_cell(const std::string& text);
+// HTML: "2026-01-31T12:00:00Z (seal, chunk list, sizes)", and when each byte was read, if it was; empty if nothing was.
+std::string check_html(const LastCheck::Times& times, const Words& word);
 // A cell with a link; `address` is escaped already, for an address and for an attribute.
 std::string link_cell(const std::string& address, const std::string& text);
 std::string table_of(const std::string& head, const std::string& rows);

@@ -15,8 +15,9 @@ std::string repository_address(const bundle::HubName& name);
 // Where a client gets a file of this commit, likewise.
 std::string file_address(const bundle::HubName& name, const HubCommit& commit, const std::string& path);
 
-// `root`: the path of the view, as view_root of routes/answers.hpp gives it. `card`: null without one.
-std::string repository_page(const ServedRepository& repository, const HubCommit& commit, const std::string* card,
+// `repository` and `commit` are of the catalogue. `root`: the path of the view, as view_root of routes/answers.hpp
+// gives it.
+std::string repository_page(const Catalogue& catalogue, const ServedRepository& repository, const HubCommit& commit,
                             const PageAddress& address, const std::string& root, const Words& word);
 
 }  // namespace sealift::offline_repo

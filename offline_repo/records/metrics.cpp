@@ -51,7 +51,7 @@ void add_gaps(std::string& out, const std::vector<Gap>& gaps, bool names) {
   declare(out, "sealift_gap", "gauge", "Each of them, and the command that mends it.");
   for (const Gap& gap : gaps)
     out += "sealift_gap{channel=\"" + label(gap.stream.channel) + "\",name=\"" + label(gap.stream.name) + "\",what=\"" +
-           label(gap.what) + "\",next=\"" + label(gap.next) + "\"} 1\n";
+           label(gap.what.english) + "\",next=\"" + label(gap.next.english) + "\"} 1\n";
 }
 
 }  // namespace

@@ -26,13 +26,8 @@ const ServedRepository* find_repository(const Catalogue& catalogue, bundle::Repo
 }
 
 Response repository_answer(const Asked& asked, const ServedRepository& repository, const HubCommit& commit) {
-  const auto file = commit.files.find(kCardFile);
-  const auto card =
-      file != commit.files.end() ? asked.catalogue.cards.find(file->second.sha256) : asked.catalogue.cards.end();
-  return page_answer(
-      asked.request,
-      repository_page(repository, commit, card != asked.catalogue.cards.end() ? card->second.get() : nullptr,
-                      reader_address(asked.request), view_root(asked.request), Words(reader_language(asked))));
+  return page_answer(asked.request, repository_page(asked.catalogue, repository, commit, reader_address(asked.request),
+                                                    view_root(asked.request), Words(reader_language(asked))));
 }
 
 // `rest`: what follows the name.
@@ -77,8 +72,9 @@ Response page_of_name(const Asked& asked) {
   if (std::optional<Response> response = by_repository(asked, segments)) return *std::move(response);
   if (const auto image = asked.catalogue.images.find(joined(segments, 0, segments.size()));
       image != asked.catalogue.images.end())
-    return page_answer(asked.request, image_page(image->first, image->second, reader_address(asked.request),
-                                                 view_root(asked.request), Words(reader_language(asked))));
+    return page_answer(asked.request,
+                       image_page(asked.catalogue, image->first, image->second, reader_address(asked.request),
+                                  view_root(asked.request), Words(reader_language(asked))));
   return nothing_there(asked);
 }
 

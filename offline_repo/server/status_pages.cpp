@@ -75,7 +75,9 @@ std::string status_json(const Access& access, const std::optional<std::string>& 
     if (one.contents) {
       item["channel"] = one.contents->in->manifest().channel;
       if (!one.contents->rotten.empty()) item["rotten"] = one.contents->rotten;
-      item["checked"] = one.contents->checked;
+      const LastCheck::Times checked = one.contents->check->times();
+      item["checked"] = checked.verified;
+      if (!checked.read.empty()) item["read"] = checked.read;
       item["identity"] = one.contents->in->identity().hex();
     }
     bundles.push_back(std::move(item));
@@ -86,9 +88,9 @@ std::string status_json(const Access& access, const std::optional<std::string>& 
   for (const Gap& gap : gaps_of(access.held()))
     gaps.push_back({{"channel", gap.stream.channel},
                     {"name", gap.stream.name},
-                    {"what", gap.what},
+                    {"what", gap.what.english},
                     {"kept", gap.kept},
-                    {"next", gap.next},
+                    {"next", gap.next.english},
                     {"line", gap.line()}});
   const bundle::Json all = {{"healthy", !reason},
                             {"reason", reason.value_or("")},

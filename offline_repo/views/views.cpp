@@ -49,11 +49,11 @@ Views ViewMaker::views_of(const Held& held, const std::vector<Gap>& gaps) {
     }
     const KeptVersion kept{.stem = manifest.stem(),
                            .channel = manifest.channel,
-                           .why = explained.contains(one.stream()) ? one.why() : std::string()};
+                           .why = explained.contains(one.stream()) ? one.why_said() : InBoth()};
     for (Part* part : {&current, &channels[manifest.channel], &alone}) part->around.kept.push_back(kept);
   }
   for (const Gap* gap : shown)
-    for (Part* part : {&current, &channels[gap->stream.channel]}) part->around.gaps.push_back(gap->line());
+    for (Part* part : {&current, &channels[gap->stream.channel]}) part->around.gaps.push_back(gap->said());
   views.merged = view_of(current);
   for (const auto& [channel, part] : channels) views.channels.emplace(channel, view_of(part));
   for (const auto& [stem, part] : stems) views.bundles.emplace(stem, view_of(part));

@@ -74,6 +74,13 @@ class RawClient {
     }
   }
 
+  // Takes so many bytes more, or what comes before the end.
+  void take(std::size_t bytes) {
+    const std::size_t wanted = pending_.size() + bytes;
+    while (pending_.size() < wanted && more()) {
+    }
+  }
+
   // Ends the connection at once, whatever is on its way.
   void reset() { socket_ = bundle::Descriptor(); }
 

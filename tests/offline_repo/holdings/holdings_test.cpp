@@ -133,7 +133,7 @@ TEST_CASE("a stream without a current version is a gap that names what is kept a
   REQUIRE(withdrawn.size() == 1);
   CHECK(withdrawn[0].stream.text() == "prod/env");
   CHECK(withdrawn[0].kept == std::vector<std::string>{"env-2", "env-1"});
-  CHECK(withdrawn[0].next == "sealift-repo switch " + site.folder.string() + " env-2");
+  CHECK(withdrawn[0].next.english == "sealift-repo switch " + site.folder.string() + " env-2");
   switch_bundle(site.folder, "env-2", false);  // the command that it says
   CHECK(gaps().empty());
   fs::remove_all(site.folder / "env-2");  // a switch to what is gone
@@ -141,8 +141,8 @@ TEST_CASE("a stream without a current version is a gap that names what is kept a
   const std::vector<Gap> switched = gaps_of(without);
   REQUIRE(switched.size() == 1);
   CHECK(find(without, "env-1").reason.kind == Reason::Kind::Switched);
-  CHECK(switched[0].what.find("switched to version 2, which is not here") != std::string::npos);
-  CHECK(switched[0].next == "sealift-repo switch --newest " + site.folder.string() + " env-1");
+  CHECK(switched[0].what.english.find("switched to version 2, which is not here") != std::string::npos);
+  CHECK(switched[0].next.english == "sealift-repo switch --newest " + site.folder.string() + " env-1");
   fs::rename(site.dir / "away", site.folder / "env-3");
   switch_bundle(site.folder, "env-3", true);
   CHECK(gaps().empty());
@@ -166,7 +166,16 @@ TEST_CASE("a revoked newest version is a gap, and its page says so to those who 
   const Held held = site.look();
   REQUIRE(gaps_of(held).size() == 1);
   const Views views = views_of(held);
-  CHECK(views.merged->catalogue.around.gaps.size() == 1);
+  REQUIRE(views.merged->catalogue.around.gaps.size() == 1);
+  const PageAddress address = page_address("repo", "", "/v2");  // each language's page says it in that language
+  const std::string english = views.merged->pages.front(PageLanguage::English).text(address, ""),
+                    chinese = views.merged->pages.front(PageLanguage::Chinese).text(address, "");
+  for (const char* said : {"no version is current: ", "; next: sealift-repo switch "})
+    CHECK(english.find(said) != std::string::npos);
+  for (const char* said : {"prod/env：没有当前版本：比本站已接受过的版本旧；保留：env-1；下一步：sealift-repo switch ",
+                           "<bdi>比本站已接受过的版本旧；sealift-repo switch 可将其设为当前版本</bdi>"})
+    CHECK(chinese.find(said) != std::string::npos);
+  CHECK(chinese.find("no version is current") == std::string::npos);
   CHECK(views.channels.at("prod")->catalogue.around.gaps.size() == 1);
   CHECK(views.channels.at("dev")->catalogue.around.gaps.empty());
   CHECK(views.channels.at("prod")->catalogue.around.kept.front().stem == "env-1");
@@ -185,8 +194,8 @@ TEST_CASE("who may see one version is told neither of others nor of gaps that ar
   };
   const Access served(both, tokens);
   CHECK(around(served, "old").gaps.empty());
-  CHECK(around(served, "old").kept.front().why.empty());
-  CHECK(around(served, "all").kept.front().why == "env-3 is served");
+  CHECK(around(served, "old").kept.front().why.english.empty());
+  CHECK(around(served, "all").kept.front().why.english == "env-3 is served");
   fs::rename(site.folder / "env-3", site.dir / "away");
   site.add("env", 1);
   const Access gap(site.look(), tokens);  // env-2 and env-1 are kept
@@ -201,8 +210,9 @@ TEST_CASE("a delta without the version that it stands on is a gap, until a bundl
   site.add("env", 2, {absent, wheel_of("fresh", "f")});
   const std::vector<Gap> gaps = gaps_of(site.look());
   REQUIRE(gaps.size() == 1);
-  CHECK(gaps[0].what.find("env-2 is a delta, and no current bundle carries 1 of the files that it leaves out, such as "
-                          "wheels/base-1.0-py3-none-any.whl") == 0);
+  CHECK(gaps[0].what.english.find(
+            "env-2 is a delta, and no current bundle carries 1 of the files that it leaves out, such as "
+            "wheels/base-1.0-py3-none-any.whl") == 0);
   CHECK(gaps[0].kept.empty());
   site.add("env", 1, {wheel_of("base", "b")});
   CHECK(gaps_of(site.look()).empty());
@@ -406,6 +416,18 @@ TEST_CASE("what has rotted is taken out file by file, and another bundle's copy 
   CHECK(views_of(*holdings.look(false)).bundles.at("env-1")->catalogue.find_project("apple") != nullptr);
 }
 
+TEST_CASE("whenever a bundle is verified again, it was checked then, although nothing of it is read again") {
+  FolderSite site;
+  site.add("env", 1);
+  const Contents contents = find(site.look(), "env-1").contents;
+  contents->check->note_verified(kNow);
+  CHECK_FALSE(site.holdings.look(true));  // nothing has changed: nothing is verified
+  CHECK(contents->check->times().verified == write_time(kNow));
+  site.add("ally", 1);
+  CHECK(find(site.look(), "env-1").contents == contents);
+  CHECK(contents->check->times().verified > write_time(kNow));
+}
+
 TEST_CASE("a scrub finds the chunk that has rotted, and that it is right again") {
   FolderSite site;
   const MadeBundle made = site.add("env", 1, {wheel_of("apple", noise(40'000))});
@@ -428,15 +450,21 @@ TEST_CASE("a scrub finds the chunk that has rotted, and that it is right again")
     std::jthread thread([&](const std::stop_token& stop) { scrub.run(stop); });
     while (counts.rounds < until) ::usleep(1000);
   };
+  const std::shared_ptr<LastCheck> check = find(held, "env-1").contents->check;
+  CHECK(check->times().read.empty());
   rounds(1);
   CHECK(counts.bytes.load() == good.size());
   CHECK(changes.load() == 0);
+  CHECK_FALSE(check->times().read.empty());
+  check->note_read(kNow);
   write_byte(static_cast<char>(good[offset] + 1));
   rounds(1);
   CHECK(rotten.of(in) == std::set<std::uint64_t>{chunk});
   CHECK(counts.failures.load() == 1);
+  CHECK(check->times().read == write_time(kNow));  // a round that finds a fault is no check that it passed
   write_byte(good[offset]);
   rounds(1);
+  CHECK(check->times().read > write_time(kNow));
   CHECK(rotten.of(in).empty());
   CHECK(changes.load() == 2);
 }

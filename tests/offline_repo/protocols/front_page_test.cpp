@@ -63,8 +63,9 @@ TEST_CASE("the front page tells a bundle's version, size and signer, its images,
   CHECK(has(page, catalogue.sources[0]->signers()[0].hex().substr(0, 16)));
   CHECK(has(page, "<th scope=\"col\">Last check</th>"));
   CHECK(has(FrontPage(catalogue, PageLanguage::Chinese).text(page_address("repo", "http", "/v2"), ""), "最近检查"));
-  CHECK(catalogue.checked[0].size() == std::string("2026-01-01T00:00:00Z").size());
-  CHECK(has(page, "<bdi>" + catalogue.checked[0] + "</bdi>"));
+  const std::string checked = catalogue.checks[0]->times().verified;
+  CHECK(checked.size() == std::string("2026-01-01T00:00:00Z").size());
+  CHECK(has(page, "<td><time>" + checked + "</time> (seal, chunk list, sizes)</td>"));
   CHECK(has(page, "<a href=\"org/app\"><bdi>org/app</bdi></a></td><td><bdi>1.0</bdi>"));
   CHECK(has(page, "docker pull repo:8080/org/app:1.0"));
   CHECK(has(page, "{&quot;insecure-registries&quot;: [&quot;repo:8080&quot;]}\ndocker pull"));

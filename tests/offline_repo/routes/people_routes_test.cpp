@@ -88,10 +88,37 @@ TEST_CASE("an image has a page at its name, with the line that pulls it") {
       make_bundle(dir / "bundle", {.name = "env", .version = 7, .items = image_items({TinyImage{}})});
   std::vector<bundle::VerifiedBundle> bundles;
   bundles.push_back(bundle::verify(bundle::open(made.folder), made.trusted, kNow));
-  const Response page = get(make_catalogue(std::move(bundles)), "/org/app");
+  const Catalogue catalogue = make_catalogue(std::move(bundles));
+  const Response page = get(catalogue, "/org/app");
   CHECK(page.status == 200);
+  CHECK(has(page, "<th scope=\"col\">Last check</th>"));
+  CHECK(has(page, "<td><time>" + catalogue.checks[0]->times().verified + "</time> (seal, chunk list, sizes)</td>"));
+  CHECK(has(get(catalogue, "/org/app?lang=zh"), "最近检查"));
   CHECK(has(page, "podman pull --tls-verify=false repo:8080/org/app:1.0"));
   CHECK(has(page, "<td><bdi>env-7</bdi></td>"));
+}
+
+TEST_CASE("the page of a model names the bundles that its files come from, and when each was checked last") {
+  const TempDir dir;
+  const MadeBundle made = make_bundle(
+      dir / "bundle", {.name = "env",
+                       .version = 7,
+                       .items = hub_items({{.name = {.id = "org/small"}, .files = {{"README.md", kCard}}}})});
+  const Contents contents = read_contents(
+      std::make_shared<const bundle::VerifiedBundle>(bundle::verify(bundle::open(made.folder), made.trusted, kNow)));
+  const Catalogue catalogue = catalogue_of({contents});
+  const Response before = get(catalogue, "/org/small");
+  CHECK(has(before, "<th scope=\"row\">In the bundle</th><td><bdi>env-7</bdi></td>"));
+  CHECK(has(before, "<th scope=\"row\">Last check</th><td><time>" + contents->check->times().verified +
+                        "</time> (seal, chunk list, sizes)</td>"));
+  contents->check->note_verified(kNow);  // as the views stay, what is checked meanwhile is shown
+  contents->check->note_read(kNow);
+  const std::string now = "<time>" + bundle::write_time(kNow) + "</time>";
+  const Response after = get(catalogue, "/org/small");
+  CHECK(has(after, "<td>" + now + " (each byte)<br>" + now + " (seal, chunk list, sizes)</td>"));
+  CHECK(after.header("ETag") != before.header("ETag"));
+  CHECK(has(get(catalogue, "/"), "<td>" + now + " (each byte)<br>"));
+  CHECK(has(get(catalogue, "/org/small?lang=zh"), now + "（全部字节）<br>" + now + "（封签、摘要表、大小）"));
 }
 
 TEST_CASE("a card comes from the bundle that carries it, and one that is too large is a file alone") {

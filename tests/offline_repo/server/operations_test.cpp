@@ -312,6 +312,26 @@ TEST_CASE("a token is read from Bearer and Basic, and from nothing else") {
   }
 }
 
+TEST_CASE("a client without a token is told whom to ask, as the site has it written, and where it has not, how") {
+  const auto refused = [](const std::string& contact, const std::string& target) {
+    ServerOptions options{.tokens = [] { return parse_tokens(token_line("alice", "a-secret"), "tokens"); }};
+    options.contact = contact;
+    Live live({}, options);
+    const RawResponse response = fetch(live.port, target);
+    CHECK(response.status == 401);
+    CHECK(response.headers.at("www-authenticate").starts_with("Basic realm=\"sealift-repo\""));
+    return response.body;
+  };
+  constexpr char kRoom[] = "the platform team, room 4.12";
+  for (const char* target : {"/", "/simple/", "/org/tiny", "/v2/", "/no-such-page"}) {
+    CAPTURE(target);
+    CHECK(refused(kRoom, target).find(std::string("who gives one: ") + kRoom) != std::string::npos);
+  }
+  const std::string alone = refused("", "/simple/");
+  CHECK(alone.find("as a password, or as a Bearer token") != std::string::npos);
+  CHECK(alone.find("who gives one") == std::string::npos);
+}
+
 TEST_CASE("a file of tokens says which line is wrong") {
   const std::string digest(64, 'a');
   const std::vector<Token> tokens = parse_tokens(

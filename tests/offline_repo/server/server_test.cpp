@@ -206,6 +206,24 @@ TEST_CASE("a client that does not take its answer is let go") {
   CHECK_FALSE(cut.complete);
 }
 
+TEST_CASE("a slow client keeps a long queue for as long as it takes a piece of it within each deadline") {
+  ServerOptions options;
+  options.write_timeout = std::chrono::milliseconds(800);
+  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, options);
+  RawClient client(live.port, 0, 1 << 20);
+  client.send(request_text(live.target("big")));
+  client.take(8 << 20);  // fast at first, so that the system keeps much for it
+  const std::uint64_t before = live.server->send_steps();
+  for (int i = 0; i < 8; ++i) {  // far longer than one deadline, and too little for the socket to be ready again
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    client.take(320 << 10);
+  }
+  const std::uint64_t steps = live.server->send_steps() - before;
+  MESSAGE(steps << " calls, waits and turns while it was slow");
+  CHECK(client.receive().complete);
+  CHECK(live.logged().find("went away") == std::string::npos);
+}
+
 TEST_CASE("stopping ends idle connections at once and finishes the answer under way") {
   const TinyWheel wheel = big_wheel(20'000'000);
   const std::string truth = make_wheel(wheel);
