@@ -13,6 +13,10 @@ import sys
 import tempfile
 import threading
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from tiny_index import arguments_of_all
+
 BIN, UV = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PYTHON, PASSWORD = "/usr/bin/python3.11", "top-secret-word"
 if not (UV.exists() and os.path.exists(PYTHON) and all(map(shutil.which, ("git", "bwrap", "patchelf")))):
@@ -42,15 +46,6 @@ requires = []
 build-backend = "backend"
 backend-path = ["."]
 """
-
-
-def arguments_of_all():
-    for process in pathlib.Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                yield (process / "cmdline").read_bytes().replace(b"\0", b" ")
-            except OSError:
-                pass
 
 
 class Repository(http.server.SimpleHTTPRequestHandler):

@@ -14,7 +14,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zipfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from tiny_index import Answers, arguments_of_all, write_wheel
 
 BIN, UV = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PYTHON, PASSWORD, WHEEL = "/usr/bin/python3.11", "top-secret-word", "demo-1.0-py3-none-any.whl"
@@ -23,38 +26,8 @@ if not (UV.exists() and os.path.exists(PYTHON) and shutil.which("patchelf")):
     sys.exit(77)
 
 
-def make_wheel(path):
-    files = {"demo/__init__.py": "ANSWER = 42\n",
-             "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-             "demo-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-    record = "".join(f"{name},sha256={digest(text)},{len(text)}\n" for name, text in files.items())
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {**files, "demo-1.0.dist-info/RECORD": record + "demo-1.0.dist-info/RECORD,,\n"}.items():
-            archive.writestr(zipfile.ZipInfo(name), text)
-
-
-def arguments_of_all():
-    for process in pathlib.Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                yield (process / "cmdline").read_bytes().replace(b"\0", b" ")
-            except OSError:
-                pass
-
-
-class Index(http.server.BaseHTTPRequestHandler):
+class Index(Answers):
     """A page of links, and files: /files/ itself, /near/ by way of this server, /far/ by way of another one."""
-    protocol_version = "HTTP/1.1"
-
-    def answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
 
     def do_GET(self):
         site, given = self.server, self.headers.get("Authorization", "")
@@ -91,8 +64,7 @@ def serve(wheel, is_open):
 
 
 def main(work):
-    make_wheel(work / WHEEL)
-    wheel = (work / WHEEL).read_bytes()
+    wheel = write_wheel(work).read_bytes()
     site, host = serve(wheel, False)
     other, elsewhere = serve(wheel, True)
     site.other = f"http://{elsewhere}"

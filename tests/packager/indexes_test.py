@@ -22,24 +22,15 @@ import time
 import urllib.parse
 import zipfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from tiny_index import Answers, wheel_of
+
 BIN, UV, ONLY = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:]
 PYTHON, TOKEN = "/usr/bin/python3.11", "top-secret-token"
 if not (UV.exists() and os.path.exists(PYTHON) and shutil.which("patchelf") and shutil.which("bwrap")):
     print("skipped: needs uv, python3.11, patchelf and bubblewrap")
     sys.exit(77)
-
-
-def wheel_of(name, version):
-    files = {f"{name}/__init__.py": "ANSWER = 42\n",
-             f"{name}-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-             f"{name}-{version}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-    record = "".join(f"{path},sha256={digest(text)},{len(text)}\n" for path, text in files.items())
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for path, text in {**files, f"{name}-{version}.dist-info/RECORD": record + f"{name}-{version}.dist-info/RECORD,,\n"}.items():
-            archive.writestr(zipfile.ZipInfo(path), text)
-    return out.getvalue()
 
 
 BACKEND = '''import os, zipfile, base64, hashlib
@@ -72,18 +63,7 @@ def source():
     return out.getvalue()
 
 
-class Index(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
+class Index(Answers):
     def do_GET(self):
         site = self.server
         address = urllib.parse.urlsplit(self.path)

@@ -17,6 +17,10 @@ import tempfile
 import threading
 import zipfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from tiny_index import write_wheel
+
 BIN, UV = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PYTHON = "/usr/bin/python3.11"
 if not (UV.exists() and os.path.exists(PYTHON) and all(map(shutil.which, ("git", "bwrap", "patchelf")))):
@@ -44,20 +48,6 @@ def build_wheel(folder, settings=None, metadata=None):
 BUILD_SYSTEM = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 
 
-def make_wheel(folder, name, version="1.0"):
-    folder.mkdir(parents=True, exist_ok=True)
-    module, path = name.replace("-", "_"), folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    info = f"{module}-{version}.dist-info/"
-    files = {f"{module}/__init__.py": "", info + "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-             info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-    record = "".join(f"{at},sha256={digest(text)},{len(text)}\n" for at, text in files.items())
-    with zipfile.ZipFile(path, "w") as archive:
-        for at, text in {**files, info + "RECORD": record + info + "RECORD,,\n"}.items():
-            archive.writestr(zipfile.ZipInfo(at), text)
-    return path
-
-
 def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -83,9 +73,9 @@ def main(work):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     host = f"http://127.0.0.1:{server.server_address[1]}"
     for name in ("wanted", "other"):
-        make_wheel(work / "served/simple" / name, name)
-    torch = make_wheel(work / "served/whl/cu126/torch", "torch", "2.0+cu126")
-    make_wheel(work / "served/simple/torch", "torch", "2.0")
+        write_wheel(work / "served/simple" / name, name)
+    torch = write_wheel(work / "served/whl/cu126/torch", "torch", "2.0+cu126")
+    write_wheel(work / "served/simple/torch", "torch", "2.0")
 
     def project(folder, name, requires="", pyproject=BUILD_SYSTEM):
         folder.mkdir(parents=True, exist_ok=True)
@@ -148,7 +138,7 @@ def main(work):
     expect("pylock", 'lock_file = "pylock.toml"', "wanted-1.0")
     expect("pylock", 'lock_file = "pylock.toml"\ngroups = ["dev"]', "wanted-1.0", "other-1.0")
     for name in ("wanted", "other"):  # beside the lock, and in no index under these names
-        make_wheel(work / "pylock/w", f"{name}-here")
+        write_wheel(work / "pylock/w", f"{name}-here")
     here = text
     for name in ("wanted", "other"):
         path = f"w/{name}_here-1.0-py3-none-any.whl"

@@ -5,7 +5,6 @@
 # Needs uv, patchelf and openssl; without them it is skipped (77). The case of a store that knows the authority needs a
 # mount namespace, and is left out where there is none.
 #   proxy_and_ca_test.py BIN UV
-import base64
 import hashlib
 import http.server
 import os
@@ -19,7 +18,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zipfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from tiny_index import write_wheel
 
 BIN, UV = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 LEFT_OUT = os.environ.pop("SEALIFT_LEFT_OUT", "")  # see tests/support/left_out.hpp
@@ -29,17 +31,6 @@ PYTHON, HOST, WHEEL = "/usr/bin/python3.11", "index.test", "demo-1.0-py3-none-an
 if not (UV.exists() and os.path.exists(PYTHON) and shutil.which("patchelf") and shutil.which("openssl")):
     print("skipped: needs uv, python3.11, patchelf and openssl")
     sys.exit(77)
-
-
-def make_wheel(path):
-    files = {"demo/__init__.py": "ANSWER = 42\n",
-             "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-             "demo-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-    record = "".join(f"{name},sha256={digest(text)},{len(text)}\n" for name, text in files.items())
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {**files, "demo-1.0.dist-info/RECORD": record + "demo-1.0.dist-info/RECORD,,\n"}.items():
-            archive.writestr(name, text)
 
 
 def make_certificates(folder):
@@ -128,7 +119,7 @@ def serve(server):
 
 def main(work):
     make_certificates(work)
-    make_wheel(work / WHEEL)
+    write_wheel(work)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(work / "server.pem", work / "server.key")
     index = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)

@@ -3,8 +3,6 @@
 # Folders whose weights are not those that their config or index says, loaded by transformers and locked by sealift-pack:
 # what transformers refuses or fills with random values is refused, where loaders differ a line says so, the rest is taken.
 # usage: weight_folders_test.py BIN UV     with the Python of torch; PYTHONPATH: the peers. Skipped (77) without its tools.
-import base64
-import hashlib
 import http.server
 import json
 import os
@@ -14,7 +12,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zipfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "support"))
+from tiny_index import write_wheel
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -139,18 +140,6 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def make_wheel(folder, name):
-    folder.mkdir(parents=True)
-    info = f"{name}-1.0.dist-info/"
-    files = {f"{name}/__init__.py": "", info + "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-             info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-    record = "".join(f"{at},sha256={digest(text)},{len(text)}\n" for at, text in files.items())
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
-        for at, text in {**files, info + "RECORD": record + info + "RECORD,,\n"}.items():
-            archive.writestr(zipfile.ZipInfo(at), text)
-
-
 def lock(names):
     job = f'name = "demo"\nversion = 1\n[target]\narch = "x86_64"\nglibc = "2.36"\n[python]\nversion = "3.11"\n' \
           f'interpreter = "{PYTHON}"\ndefault_index = "{INDEX}/simple"\nrequirements = ["wanted"]\n'
@@ -166,7 +155,7 @@ def said_of(text, name):
     return [line for line in text.splitlines() if f"{WORK / name}:" in line or f"models/{name}:" in line]
 
 
-make_wheel(WORK / "served/simple/wanted", "wanted")
+write_wheel(WORK / "served/simple/wanted", "wanted")
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *words: Quiet(*words, directory=str(WORK / "served")))
 threading.Thread(target=server.serve_forever, daemon=True).start()
 INDEX = f"http://127.0.0.1:{server.server_address[1]}"
