@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bundle on several discs: in several folders, one after the other in one drive, missing, bad, and replaced.
 #include "installer/preflight/volume_check.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/several_volumes.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -9,20 +9,9 @@ using namespace sealift::test;
 
 namespace {
 
-TinyBundle on_discs() {
-  TinyBundle tiny{.volume_size = 16384};
-  tiny.items.clear();
-  for (unsigned i = 0; i < 6; ++i) {
-    TinyWheel wheel{.name = "w" + std::to_string(i), .files = {}};
-    wheel.files[wheel.name + "/numbers.py"] = numbers_text(i, 2000);
-    tiny.items.push_back(wheel_item(wheel));
-  }
-  return tiny;
-}
-
 // A site whose bundle has its volumes elsewhere, and somebody who brings them.
 struct Discs : Site {
-  MadeBundle made = make(on_discs());
+  MadeBundle made = make(several_volumes());
   fs::path shelf = dir / "shelf";
   std::vector<std::string> asked;
 
@@ -255,7 +244,7 @@ TEST_CASE("a cut volume tells which of its bytes are there and right, a too long
 
 TEST_CASE("a volume of another bundle is refused by its name, or bad from its first byte to its last") {
   Discs site;
-  TinyBundle next = on_discs();
+  TinyBundle next = several_volumes();
   next.version = 2;
   const MadeBundle other = site.make(next, "other");
   CHECK_REFUSED(check_alone(site.made, other.volume(1)), Conflict, other.volume(1).filename().string());

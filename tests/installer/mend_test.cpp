@@ -9,7 +9,7 @@
 #include "installer/preflight/volume_check.hpp"
 #include "installer/print/mend_report.hpp"
 #include "installer/print/verification_report.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/several_volumes.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -17,24 +17,13 @@ using namespace sealift::test;
 
 namespace {
 
-TinyBundle protected_bundle(unsigned percent = 20) {
-  TinyBundle tiny{.volume_size = 16384, .recovery = percent};
-  tiny.items.clear();
-  for (unsigned i = 0; i < 6; ++i) {
-    TinyWheel wheel{.name = "w" + std::to_string(i), .files = {}};
-    wheel.files[wheel.name + "/numbers.py"] = numbers_text(i, 2000);
-    tiny.items.push_back(wheel_item(wheel));
-  }
-  return tiny;
-}
-
 // A site whose medium is damaged.
 struct Scratched : Site {
   MadeBundle made;
   fs::path into = dir / "into";
   std::vector<std::string> whole;  // the volumes as they were made
 
-  explicit Scratched(unsigned percent = 20) : Scratched(protected_bundle(percent)) {}
+  explicit Scratched(unsigned percent = 20) : Scratched(several_volumes(percent)) {}
   explicit Scratched(const TinyBundle& tiny) : made(make(tiny)) {
     REQUIRE(made.manifest.payload.volumes.size() >= 4);
     for (std::size_t i = 0; i < made.manifest.payload.volumes.size(); ++i) whole.push_back(read_file(made.volume(i)));
@@ -284,7 +273,7 @@ class RewrittenMedium final : public Disk {
 
 TEST_CASE("a program that the medium changes while it is mended gets no name beside the volumes") {
   const std::string program = "#!/bin/sh\n";
-  TinyBundle tiny = protected_bundle();
+  TinyBundle tiny = several_volumes(20);
   tiny.companions = {{.name = "tool", .size = program.size(), .sha256 = bundle::sha256(bundle::as_bytes(program))}};
   Scratched site(tiny);
   write_file(site.made.folder / "tool", program);

@@ -8,7 +8,7 @@
 #include "installer/host/mending.hpp"
 #include "installer/print/apply_report.hpp"
 #include "installer/print/export_report.hpp"
-#include "tests/installer/site.hpp"
+#include "tests/installer/several_volumes.hpp"
 
 using namespace sealift;
 using namespace sealift::installer;
@@ -16,24 +16,11 @@ using namespace sealift::test;
 
 namespace {
 
-constexpr unsigned kWheels = 6;
-
-TinyBundle mendable_bundle(unsigned percent) {
-  TinyBundle tiny{.volume_size = 16384, .recovery = percent};
-  tiny.items.clear();
-  for (unsigned i = 0; i < kWheels; ++i) {
-    TinyWheel wheel{.name = "w" + std::to_string(i), .files = {}};
-    wheel.files[wheel.name + "/numbers.py"] = numbers_text(i, 2000);
-    tiny.items.push_back(wheel_item(wheel));
-  }
-  return tiny;
-}
-
 // A site whose medium is about to be damaged.
 struct DamagedSite : Site {
   MadeBundle made;
 
-  explicit DamagedSite(unsigned percent = 20) : made(make(mendable_bundle(percent))) {
+  explicit DamagedSite(unsigned percent = 20) : made(make(several_volumes(percent))) {
     REQUIRE(made.manifest.payload.volumes.size() >= 4);
   }
   bundle::RecoveryLayout layout() const { return {made.manifest.payload, *made.manifest.payload.recovery}; }
@@ -64,7 +51,7 @@ struct DamagedSite : Site {
     for (const std::size_t volume : volumes) names.push_back(name(volume));
     CHECK(names_of(applied.mended) == names);
     CHECK(applied.chunks_read == applied.chunks);
-    for (unsigned i = 0; i < kWheels; ++i)
+    for (unsigned i = 0; i < kSeveralWheels; ++i)
       CHECK(read_file(site_packages() / ("w" + std::to_string(i)) / "numbers.py") == numbers_text(i, 2000));
     return applied;
   }
@@ -228,7 +215,7 @@ TEST_CASE("export mends what it reads, each file has the digest under which it w
   };
   CHECK_REFUSED(run(false), Digest, "differs from what was signed");
   const Exported exported = run(true);
-  CHECK(exported.folders[0].written.size() + exported.folders[0].there.size() == kWheels);
+  CHECK(exported.folders[0].written.size() + exported.folders[0].there.size() == kSeveralWheels);
   CHECK(site.names_of(exported.mended) == std::vector<std::string>{site.name(volume)});
   CHECK(text_of(exported).find(site.name(volume)) != std::string::npos);
   CHECK((json_of(exported)["mended"][0]["chunks"] == 1));
@@ -264,7 +251,7 @@ TEST_CASE("seeded damage is either installed byte for byte, or refused with noth
     try {
       site.apply(site.made);
       CHECK(mendable);
-      for (unsigned i = 0; i < kWheels; ++i)
+      for (unsigned i = 0; i < kSeveralWheels; ++i)
         CHECK(read_file(site.site_packages() / ("w" + std::to_string(i)) / "numbers.py") == numbers_text(i, 2000));
     } catch (const bundle::Error& error) {
       INFO(error.what());
