@@ -2,6 +2,7 @@
 #include "trainer/models/attention.hpp"
 
 #include "trainer/models/attention_choice.hpp"
+#include "trainer/models/capped_attention.hpp"
 
 #include <limits>
 
@@ -52,11 +53,11 @@ const at::Tensor& Visibility::mask(std::int64_t window, const at::TensorOptions&
   const auto places = at::arange(time_, at::TensorOptions(options.device()).dtype(at::kLong));
   const auto distance = places.unsqueeze(1) - places.unsqueeze(0);
   auto visible = distance >= 0;
-  if (window > 0) visible.logical_and_(distance < window);
+  if (window > 0) visible = visible & (distance < window);  // a rehearsal has no logical_and
   visible = visible.unsqueeze(0).unsqueeze(0);
   if (segments_.defined()) visible = visible & (segments_.unsqueeze(2) == segments_.unsqueeze(1)).unsqueeze(1);
   mask =
-      at::zeros(visible.sizes(), options).masked_fill_(visible.logical_not(), -std::numeric_limits<double>::infinity());
+      at::zeros(visible.sizes(), options).masked_fill_(visible.bitwise_not(), -std::numeric_limits<double>::infinity());
   return mask;
 }
 
@@ -73,22 +74,29 @@ AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
       kv_heads_(config.kv_heads),
       head_dim_(config.head_dim),
       window_(config.windows.at(static_cast<std::size_t>(layer))),
+      cap_(config.score_cap),
       norms_whole_(config.qk_norm_whole),
       scale_(config.attention_scale),
       clip_(config.clip_qkv) {
   const auto queries = heads_ * head_dim_, keys = kv_heads_ * head_dim_;
-  q_proj_ = register_module("q_proj", Projection(config.width, queries, config.qkv_bias));
-  k_proj_ = register_module("k_proj", Projection(config.width, keys, config.qkv_bias));
-  v_proj_ = register_module("v_proj", Projection(config.width, keys, config.qkv_bias));
+  if (config.fused_qkv) {
+    qkv_proj_ = register_module("qkv_proj", Projection(config.width, queries + 2 * keys, config.qkv_bias));
+  } else {
+    q_proj_ = register_module("q_proj", Projection(config.width, queries, config.qkv_bias));
+    k_proj_ = register_module("k_proj", Projection(config.width, keys, config.qkv_bias));
+    v_proj_ = register_module("v_proj", Projection(config.width, keys, config.qkv_bias));
+  }
   o_proj_ = register_module("o_proj", Projection(queries, config.width, config.out_bias));
   if (!config.qk_norm) return;
-  q_norm_ = register_module("q_norm", RmsNorm(norms_whole_ ? queries : head_dim_, config.norm_eps));
-  k_norm_ = register_module("k_norm", RmsNorm(norms_whole_ ? keys : head_dim_, config.norm_eps));
+  q_norm_ = register_module("q_norm", RmsNorm(norms_whole_ ? queries : head_dim_, config.norm_eps, config.norm));
+  k_norm_ = register_module("k_norm", RmsNorm(norms_whole_ ? keys : head_dim_, config.norm_eps, config.norm));
 }
 
 at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& around) {
   const auto batch = input.size(0), time = input.size(1);
-  auto projected = project(input, {q_proj_, k_proj_, v_proj_}, /*together=*/q_norm_ || clip_ > 0 ? 0 : 2);
+  const auto of_keys = kv_heads_ * head_dim_;
+  auto projected = qkv_proj_ ? qkv_proj_(input).split_with_sizes({heads_ * head_dim_, of_keys, of_keys}, -1)
+                             : project(input, {q_proj_, k_proj_, v_proj_}, /*together=*/q_norm_ || clip_ > 0 ? 0 : 2);
   if (clip_ > 0) {
     for (auto& each : projected) each = each.clamp(-clip_, clip_);
   }
@@ -108,6 +116,7 @@ at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& a
 at::Tensor AttentionImpl::attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                                  const Surroundings& around) const {
   const auto& visibility = *around.visibility;
+  if (cap_ > 0) return attend_capped(queries, keys, values, visibility.segments(), {window_, scale_, cap_});
   if (visibility.is_causal(window_)) return attend_by_mask(queries, keys, values, {}, /*is_causal=*/true, scale_);
   if (attends_by_length(queries, keys, values)) {
     return attend_by_length(queries, keys, values, visibility, window_, scale_);
@@ -125,8 +134,9 @@ at::Tensor AttentionImpl::attend_cached(const at::Tensor& queries, const at::Ten
   if (cache.length == 0) return attend(queries, keys, values, around);
   const auto end = cache.length + 1;  // one token, which sees all that the window holds
   const auto begin = window_ > 0 ? std::max<std::int64_t>(0, end - window_) : 0;
-  return attend_by_mask(queries, cache.keys[layer].narrow(1, begin, end - begin),
-                        cache.values[layer].narrow(1, begin, end - begin), {}, /*is_causal=*/false, scale_);
+  const auto seen = [&](const std::vector<at::Tensor>& cached) { return cached[layer].narrow(1, begin, end - begin); };
+  if (cap_ > 0) return attend_capped(queries, seen(cache.keys), seen(cache.values), {}, {window_, scale_, cap_});
+  return attend_by_mask(queries, seen(cache.keys), seen(cache.values), {}, /*is_causal=*/false, scale_);
 }
 
 }  // namespace sealift::trainer

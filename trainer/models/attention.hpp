@@ -40,6 +40,9 @@ class Visibility {
   /// after.
   const at::Tensor& mask(std::int64_t window, const at::TensorOptions& options) const;
 
+  /// [batch, time], or undefined where causal order says it all.
+  const at::Tensor& segments() const { return segments_; }
+
   /// Where each sequence begins among all tokens of the batch, and the end: int32 [sequences + 1]. Padding counts as a
   /// sequence. Kept; with it the longest one.
   const at::Tensor& starts(std::int64_t batch, at::Device device) const;
@@ -77,10 +80,12 @@ class AttentionImpl : public torch::nn::Module {
                            const Surroundings& around) const;
 
   std::int64_t layer_, heads_, kv_heads_, head_dim_, window_;
+  double cap_;                   ///< of scores; 0: none
   bool norms_whole_;             ///< of all heads together
   std::optional<double> scale_;  ///< of scores; unset: 1 / sqrt(head_dim)
   double clip_;                  ///< the most that an element of queries, keys and values is; 0: any
   Projection q_proj_{nullptr}, k_proj_{nullptr}, v_proj_{nullptr}, o_proj_{nullptr};
+  Projection qkv_proj_{nullptr};               ///< in place of the first three
   RmsNorm q_norm_{nullptr}, k_norm_{nullptr};  ///< null unless the config has them
 };
 TORCH_MODULE(Attention);

@@ -10,7 +10,7 @@
 namespace sealift::trainer {
 namespace {
 
-constexpr std::array kNames{"math", "flash", "mem-efficient", "cudnn", "own", "by lengths", "not told"};
+constexpr std::array kNames{"math", "flash", "mem-efficient", "cudnn", "own", "by lengths", "capped", "not told"};
 
 std::array<std::atomic<bool>, kNames.size()> ran{};
 

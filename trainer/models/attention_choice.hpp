@@ -15,10 +15,10 @@
 namespace sealift::trainer {
 
 /// The ways of at::scaled_dot_product_attention, and sequences of different lengths in one call.
-enum class AttentionWay { Math, Flash, MemoryEfficient, Cudnn, OfDevice, ByLengths, NotTold };
+enum class AttentionWay { Math, Flash, MemoryEfficient, Cudnn, OfDevice, ByLengths, Capped, NotTold };
 
-/// As result.json has it: math, flash, mem-efficient, cudnn, own (of a device that ATen does not know), by lengths, not
-/// told.
+/// As result.json has it: math, flash, mem-efficient, cudnn, own (of a device that ATen does not know), by lengths,
+/// capped (capped_attention.hpp), not told.
 const char* name_of(AttentionWay way);
 
 /// What at::scaled_dot_product_attention would take for these, [batch, heads, time, head_dim]. NotTold where the device

@@ -6,21 +6,38 @@
 namespace sealift::trainer {
 namespace {
 
-struct SwiGlu : torch::autograd::Function<SwiGlu> {
+constexpr const char* kTanh = "tanh";
+
+/// activation(gate) * up
+template <Activation kind>
+struct Gated : torch::autograd::Function<Gated<kind>> {
   using Tensors = torch::autograd::variable_list;
   using Context = torch::autograd::AutogradContext;
 
   static at::Tensor forward(Context* context, const at::Tensor& gate, const at::Tensor& up) {
     context->save_for_backward({gate, up});
-    return at::silu(gate).mul_(up);
+    return active(gate).mul_(up);
   }
 
   static Tensors backward(Context* context, const Tensors& gradients) {
     const auto saved = context->get_saved_variables();
     const auto &gate = saved[0], &up = saved[1], &gradient = gradients[0];
-    return {at::silu_backward(gradient * up, gate), at::silu(gate).mul_(gradient)};
+    return {slope(gradient * up, gate), active(gate).mul_(gradient)};
+  }
+
+ private:
+  static at::Tensor active(const at::Tensor& gate) {
+    return kind == Activation::Silu ? at::silu(gate) : at::gelu(gate, kTanh);
+  }
+  static at::Tensor slope(const at::Tensor& gradient, const at::Tensor& gate) {
+    return kind == Activation::Silu ? at::silu_backward(gradient, gate) : at::gelu_backward(gradient, gate, kTanh);
   }
 };
+
+/// As a tensor of `dtype` holds it.
+double rounded(double value, at::ScalarType dtype) {
+  return at::scalar_tensor(value, at::TensorOptions(at::kCPU).dtype(dtype)).item<double>();
+}
 
 void check_batch(const TokenBatch& batch) {
   TORCH_CHECK(batch.ids.defined() && batch.ids.dim() == 2 && batch.ids.numel() > 0, "ids have shape ",
@@ -34,12 +51,17 @@ void check_batch(const TokenBatch& batch) {
 }  // namespace
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
-  return SwiGlu::apply(gate, up);
+  return gated(gate, up, Activation::Silu);
+}
+
+at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation) {
+  return activation == Activation::Silu ? Gated<Activation::Silu>::apply(gate, up)
+                                        : Gated<Activation::GeluTanh>::apply(gate, up);
 }
 
 std::shared_ptr<FeedForward> make_feed_forward(const DecoderConfig& config, std::int64_t layer) {
   if (config.is_sparse(layer)) return std::make_shared<SparseBlockImpl>(config.width, *config.experts);
-  return std::make_shared<MlpImpl>(config.width, config.mlp_width, config.mlp_bias);
+  return std::make_shared<MlpImpl>(config, config.mlp_width);
 }
 
 DecoderImpl::DecoderImpl(const DecoderConfig& config, const DecoderOptions& options)
@@ -77,8 +99,9 @@ std::tuple<at::Tensor, at::Tensor> DecoderImpl::forward(const TokenBatch& given)
   const auto [hidden, routed] = run(batch.ids, around);
   const auto loss = router_loss(routed, batch, around.counted);
   if (config_.reward_head) return {scores(hidden, batch.shape->last), loss};
-  if (!batch.labels.defined()) return {torch::linear(hidden, head()), loss};
-  return {label_log_probabilities(hidden, head(), batch.labels, options_.logits_at_a_time, token_weights_, batch.shape),
+  if (!batch.labels.defined()) return {logits(hidden), loss};
+  return {label_log_probabilities(hidden, head(), batch.labels, options_.logits_at_a_time, token_weights_, batch.shape,
+                                  config_.logit_cap),
           loss};
 }
 
@@ -96,12 +119,15 @@ at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache)
   if (window_rope_) around.window_rope = window_rope_->tables(positions);
   const auto hidden = std::get<0>(run(ids, around));
   cache.length += time;
-  return torch::linear(hidden.select(1, time - 1), head());
+  return logits(hidden.select(1, time - 1));
 }
 
 std::tuple<at::Tensor, at::Tensor> DecoderImpl::run(const at::Tensor& ids, const Surroundings& around) {
   auto hidden = at::embedding(embedding_->weight, ids, config_.padding_token.value_or(-1));
-  if (config_.embedding_scale != 1) hidden = hidden * config_.embedding_scale;
+  if (config_.embedding_scale != 1) {
+    hidden = hidden * (config_.rounds_embedding_scale ? rounded(config_.embedding_scale, hidden.scalar_type())
+                                                      : config_.embedding_scale);
+  }
   at::Tensor routed;
   for (auto& layer : layers_) {
     at::Tensor of_layer;
@@ -112,6 +138,11 @@ std::tuple<at::Tensor, at::Tensor> DecoderImpl::run(const at::Tensor& ids, const
   // Before the head, where it is linear: nobody holds all logits.
   if (config_.logit_divisor != 1) hidden = hidden / config_.logit_divisor;
   return {hidden, routed};
+}
+
+at::Tensor DecoderImpl::logits(const at::Tensor& hidden) const {
+  const auto plain = torch::linear(hidden, head());
+  return config_.logit_cap > 0 ? (plain / config_.logit_cap).tanh() * config_.logit_cap : plain;
 }
 
 at::Tensor DecoderImpl::scores(const at::Tensor& hidden, const at::Tensor& last) const {
@@ -132,9 +163,10 @@ at::Tensor DecoderImpl::router_loss(const at::Tensor& routed, const TokenBatch& 
 }
 
 train::InitFunction first_values(const DecoderConfig& config, std::uint64_t seed) {
-  return {[deviation = config.initializer_range](const std::string& name, at::Tensor tensor, at::Generator random) {
+  return {[deviation = config.initializer_range, scale = config.norm == NormKind::RmsOnePlus ? 0 : 1](
+              const std::string& name, at::Tensor tensor, at::Generator random) {
             if (name.ends_with("norm.weight")) {
-              tensor.fill_(1);
+              tensor.fill_(scale);
             } else if (name.ends_with(".bias")) {
               tensor.zero_();
             } else {

@@ -50,6 +50,8 @@ class DecoderImpl : public torch::nn::Module {
  private:
   /// Token numbers -> normalized hidden states [batch, time, width], and the router's loss
   std::tuple<at::Tensor, at::Tensor> run(const at::Tensor& ids, const Surroundings& around);
+  /// [..., width] -> [..., vocabulary]
+  at::Tensor logits(const at::Tensor& hidden) const;
   /// Of each row's last token, or of the tokens `last` of the flattened batch.
   at::Tensor scores(const at::Tensor& hidden, const at::Tensor& last) const;
   at::Tensor router_loss(const at::Tensor& routed, const TokenBatch& batch, const at::Tensor& counted) const;
@@ -70,7 +72,8 @@ TORCH_MODULE(Decoder);
 /// What a job trains.
 using Model = train::Shardable<Decoder>;
 
-/// First values for a training from nothing: matrices normal with the config's initializer_range, norms 1, biases 0.
+/// First values for a training from nothing: matrices normal with the config's initializer_range, norms so that they
+/// scale by 1, biases 0.
 train::InitFunction first_values(const DecoderConfig& config, std::uint64_t seed);
 
 }  // namespace sealift::trainer

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -25,7 +26,8 @@ constexpr std::int64_t kMaxPositions = ConfigKeys::kMost;
 /// Keys that say nothing about a forward or its gradients: names, versions, tokens and defaults of generation.
 constexpr const char* kHarmless =
     "_attn_implementation_autoset _name_or_path architectures attn_implementation bad_words_ids "
-    "begin_suppress_tokens bos_token_id decoder_start_token_id diversity_penalty do_sample early_stopping "
+    "begin_suppress_tokens bos_token_id cache_implementation decoder_start_token_id diversity_penalty do_sample "
+    "early_stopping "
     "encoder_no_repeat_ngram_size exponential_decay_length_penalty finetuning_task forced_bos_token_id "
     "forced_eos_token_id id2label is_llama_config label2id length_penalty max_length max_new_tokens min_length "
     "no_repeat_ngram_size num_beam_groups num_beams num_labels num_return_sequences output_attentions "
@@ -58,7 +60,8 @@ std::vector<std::int64_t> read_windows(ConfigKeys& keys, const Family& family, s
     std::fill_n(windows.begin(), std::min(whole, layers), 0);
   }
   if (family.windows == Family::LayersByType) {
-    const auto every = family.full_every;
+    const auto every = family.full_every_key ? keys.integer(family.full_every_key, 1, kMaxPositions, family.full_every)
+                                             : family.full_every;
     for (auto layer = every; layer <= layers; layer += every) windows[static_cast<std::size_t>(layer - 1)] = 0;
   }
   const auto* types = keys.find("layer_types");
@@ -149,8 +152,9 @@ bool read_reward_head(ConfigKeys& keys) {
 
 /// Keys that are harmless with the value that turns them off.
 void check_off(ConfigKeys& keys) {
-  if (keys.number("attention_dropout", 0, 1, 0.0) != 0)
-    keys.refuse("attention_dropout", "0", "set it to 0 to train without dropout");
+  for (const char* key : {"attention_dropout", "embd_pdrop", "resid_pdrop"}) {
+    if (keys.number(key, 0, 1, 0.0) != 0) keys.refuse(key, "0", "set it to 0 to train without dropout");
+  }
   for (const char* key : {"is_encoder_decoder", "add_cross_attention", "use_mrope", "rope_interleaved"}) {
     if (keys.flag(key, false)) keys.refuse(key, "false");
   }
@@ -160,8 +164,56 @@ void check_off(ConfigKeys& keys) {
     const auto* value = keys.find(key);
     if (value && !value->empty()) keys.refuse(key, "nothing");
   }
-  const auto act = keys.text("hidden_act", "silu");
-  if (act != "silu" && act != "swish") keys.refuse("hidden_act", "silu");
+}
+
+void each_word(const char* words, const auto& visit) {
+  std::istringstream all(words);
+  for (std::string word; all >> word;) visit(word);
+}
+
+Activation read_activation(ConfigKeys& keys, const Family& family) {
+  if (family.activation == Activation::GeluTanh) {
+    if (keys.text("hidden_activation", "gelu_pytorch_tanh") != "gelu_pytorch_tanh")
+      keys.refuse("hidden_activation", "gelu_pytorch_tanh");
+  } else {
+    const auto act = keys.text("hidden_act", "silu");
+    if (act != "silu" && act != "swish") keys.refuse("hidden_act", "silu");
+  }
+  return family.activation;
+}
+
+/// Left out it is the family's, null none.
+double read_cap(ConfigKeys& keys, const char* key, const std::optional<double>& of_family) {
+  if (!of_family) return 0;
+  return keys.number(key, 1e-3, 1e6, keys.has(key) ? 0.0 : *of_family);
+}
+
+void read_biases(ConfigKeys& keys, const Family& family, DecoderConfig& config) {
+  const bool by_key = family.attention_bias == Family::BiasByKey,
+             qkv_by_key = family.attention_bias == Family::QkvBiasByKey;
+  const bool bias = (by_key || qkv_by_key) && keys.flag("attention_bias", qkv_by_key);
+  config.qkv_bias = bias || family.attention_bias == Family::QkvBias;
+  config.out_bias = bias && by_key;
+  config.mlp_bias = family.mlp_bias_by_key && keys.flag("mlp_bias", false);
+}
+
+/// What multiplies, divides or bounds numbers on their way.
+void read_scales(ConfigKeys& keys, const Family& family, DecoderConfig& config) {
+  if (family.clips_qkv) config.clip_qkv = keys.number("clip_qkv", 1e-6, 1e6, 0.0);
+  if (family.multipliers) {
+    config.embedding_scale = keys.number("embedding_multiplier", -1e6, 1e6, 1.0);
+    config.attention_scale = keys.number("attention_multiplier", -1e6, 1e6, 1.0);
+    config.residual_scale = keys.number("residual_multiplier", -1e6, 1e6, 1.0);
+    config.logit_divisor = keys.number("logits_scaling", 1e-6, 1e6, 1.0);
+  }
+  if (family.scales_embedding) {
+    config.embedding_scale = std::sqrt(static_cast<double>(config.width));
+    config.rounds_embedding_scale = true;
+  }
+  if (family.query_scalar)
+    config.attention_scale = 1 / std::sqrt(keys.number("query_pre_attn_scalar", 1e-3, 1e9, family.query_scalar));
+  config.score_cap = read_cap(keys, "attn_logit_softcapping", family.score_cap);
+  config.logit_cap = read_cap(keys, "final_logit_softcapping", family.logit_cap);
 }
 
 DecoderConfig read(ConfigKeys& keys) {
@@ -187,26 +239,19 @@ DecoderConfig read(ConfigKeys& keys) {
   config.norm = family.norm;
   config.norms = family.norms;
   if (family.window_theta > 0) {
-    std::tie(config.rope, config.window_rope) =
-        read_ropes(keys, family.theta, family.window_theta, config.max_positions);
+    std::tie(config.rope, config.window_rope) = read_ropes(keys, family, config.head_dim, config.max_positions);
   } else {
-    config.rope = read_rope(keys, family.theta, config.max_positions);
+    config.rope = read_rope(keys, family, config.head_dim, config.max_positions);
   }
   config.windows = read_windows(keys, family, config.layers);
-  const bool bias = family.attention_bias == Family::BiasByKey && keys.flag("attention_bias", false);
-  config.qkv_bias = bias || family.attention_bias == Family::QkvBias;
-  config.out_bias = bias;
-  config.mlp_bias = family.mlp_bias_by_key && keys.flag("mlp_bias", false);
+  read_biases(keys, family, config);
   config.qk_norm = family.qk_norm != Family::NoQkNorm;
   config.qk_norm_whole = family.qk_norm == Family::OfAll;
-  if (family.clips_qkv) config.clip_qkv = keys.number("clip_qkv", 1e-6, 1e6, 0.0);
-  if (family.multipliers) {
-    config.embedding_scale = keys.number("embedding_multiplier", -1e6, 1e6, 1.0);
-    config.attention_scale = keys.number("attention_multiplier", -1e6, 1e6, 1.0);
-    config.residual_scale = keys.number("residual_multiplier", -1e6, 1e6, 1.0);
-    config.logit_divisor = keys.number("logits_scaling", 1e-6, 1e6, 1.0);
-  }
-  config.tied_head = keys.flag("tie_word_embeddings", false);
+  config.fused_qkv = family.fused_qkv;
+  config.fused_gate_up = family.fused_gate_up;
+  config.activation = read_activation(keys, family);
+  read_scales(keys, family, config);
+  config.tied_head = keys.flag("tie_word_embeddings", family.tied_head);
   config.reward_head = read_reward_head(keys);
   if (config.reward_head && !family.reward)
     keys.refuse("architectures", "a name that ends with ForCausalLM, since transformers has no other of this family");
@@ -224,8 +269,12 @@ DecoderConfig read(ConfigKeys& keys) {
   }
   config.end_tokens = read_tokens(keys, "eos_token_id");
   check_off(keys);
-  std::istringstream harmless(kHarmless);
-  for (std::string key; harmless >> key;) keys.ignore(key);
+  each_word(family.off, [&](const std::string& key) {
+    if (keys.flag(key, false)) keys.refuse(key, "false");
+  });
+  for (const char* words : {family.unread, kHarmless}) {
+    each_word(words, [&](const std::string& key) { keys.ignore(key); });
+  }
   keys.check_all_taken();
   return config;
 }

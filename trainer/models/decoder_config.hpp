@@ -48,9 +48,13 @@ struct DecoderConfig {
   bool qk_norm_whole = false;  ///< … or of those of all heads together, with qk_norm
   NormKind norm = NormKind::Rms;
   LayerNorms norms = {};
+  bool fused_qkv = false, fused_gate_up = false;  ///< one projection: queries, keys, values; gate, up
+  Activation activation = Activation::Silu;
   std::optional<double> attention_scale = {};  ///< of scores; unset: 1 / sqrt(head_dim)
+  double score_cap = 0, logit_cap = 0;         ///< c: c * tanh(x / c) in place of scores or logits x; 0: none
   double clip_qkv = 0;                         ///< the most that queries, keys and values are, by amount; 0: any
   double embedding_scale = 1, residual_scale = 1;
+  bool rounds_embedding_scale = false;  ///< to the embedding's dtype
   double logit_divisor = 1;
   bool tied_head = false;    ///< lm_head is the token embedding
   bool reward_head = false;  ///< one score of a sequence in place of lm_head (ForSequenceClassification, one label)

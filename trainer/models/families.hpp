@@ -19,8 +19,11 @@ struct LayerNorms {
   const char* after_mlp = nullptr;  ///< before the residual is added
 };
 
-/// How a norm scales: by its weight, or as a LayerNorm without parameters.
-enum class NormKind { Rms, Plain };
+/// How a norm scales: by its weight, by 1 + weight, or as a LayerNorm without parameters.
+enum class NormKind { Rms, RmsOnePlus, Plain };
+
+/// Of the gate in an MLP.
+enum class Activation { Silu, GeluTanh };
 
 struct Family {
   const char* name;
@@ -31,18 +34,33 @@ struct Family {
   std::int64_t window = 0;    ///< if not given
   enum { NoWindow, EveryLayer, EveryLayerIfUsed, SomeLayersIfUsed, LayersByType } windows = NoWindow;
   std::int64_t full_every = 0;  ///< LayersByType: which layers have no window, if not given
-  enum { NoBias, QkvBias, BiasByKey } attention_bias = NoBias;
+  const char* full_every_key = nullptr;
+  enum { NoBias, QkvBias, BiasByKey, QkvBiasByKey } attention_bias = NoBias;  ///< QkvBiasByKey: true, if not given
   bool mlp_bias_by_key = false;
   enum { NoQkNorm, OfHeads, OfAll } qk_norm = NoQkNorm;
   NormKind norm = NormKind::Rms;
   LayerNorms norms = {};
-  double window_theta = 0;                         ///< of layers with a window, if not given; 0: that of all layers
+  bool fused_qkv = false, fused_gate_up = false;  ///< one projection, qkv_proj or gate_up_proj
+  Activation activation = Activation::Silu;       ///< GeluTanh is hidden_activation's, not hidden_act's
+  double window_theta = 0;                        ///< of layers with a window, if not given; 0: that of all layers
+  const char* window_theta_key = nullptr;
+  std::optional<double> rotary_part = {};          ///< partial_rotary_factor, if not given; unset: refused
+  bool rope_by_neighbours = false;                 ///< see RopeConfig
+  std::int64_t original_positions = 0;             ///< has longrope, and this context of pretraining, if not given
+  std::optional<double> query_scalar = {};         ///< query_pre_attn_scalar, if not given; unset: head_dim
+  std::optional<double> score_cap = {};            ///< attn_logit_softcapping, if not given, 0: none; unset: refused
+  std::optional<double> logit_cap = {};            ///< final_logit_softcapping, in the same way
+  bool scales_embedding = false;                   ///< by the root of its width, rounded to its dtype
+  bool tied_head = false;                          ///< tie_word_embeddings, if not given
   bool multipliers = false;                        ///< granite's four
   bool clips_qkv = false;                          ///< clip_qkv
   std::optional<std::int64_t> padding_token = {};  ///< pad_token_id, if not given
   enum { NoExperts, Mixtral, Qwen } experts = NoExperts;
-  bool reward = true;     ///< transformers has …ForSequenceClassification
-  const char* adds = "";  ///< to the common decoder, in words
+  bool reward = true;                  ///< transformers has …ForSequenceClassification
+  const char* reward_class = nullptr;  ///< its name, where it is not that of …ForCausalLM
+  const char* off = "";                ///< flags that its files have and that must be false
+  const char* unread = "";             ///< keys that its files have and transformers does not read of it
+  const char* adds = "";               ///< to the common decoder, in words
 };
 
 /// All of them.

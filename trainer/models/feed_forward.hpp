@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows attention in a layer: the gated MLP, and the face that it shares with experts.
 // `make_feed_forward` chooses by the config; the layer knows the face only.
-// SwiGLU is one autograd function, so that backward keeps its two inputs and nothing else.
+// Activation and product are one autograd function, so that backward keeps its two inputs and nothing else.
 // Mirrored by trainer/plan/decoder_tape.cpp: change both.
 #pragma once
 
@@ -10,8 +10,9 @@
 
 namespace sealift::trainer {
 
-/// silu(gate) * up, of one shape.
+/// silu(gate) * up, of one shape; or another activation of the gate.
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
+at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation);
 
 class FeedForward : public torch::nn::Module {
  public:
@@ -24,18 +25,28 @@ class FeedForward : public torch::nn::Module {
 
 class MlpImpl final : public FeedForward {
  public:
-  MlpImpl(std::int64_t width, std::int64_t hidden, bool bias)
-      : gate_proj_(register_module("gate_proj", Projection(width, hidden, bias))),
-        up_proj_(register_module("up_proj", Projection(width, hidden, bias))),
-        down_proj_(register_module("down_proj", Projection(hidden, width, bias))) {}
+  /// Of the config's family, with a hidden layer of `hidden`.
+  MlpImpl(const DecoderConfig& config, std::int64_t hidden) : activation_(config.activation) {
+    const auto width = config.width;
+    const bool bias = config.mlp_bias;
+    if (config.fused_gate_up) {
+      gate_up_proj_ = register_module("gate_up_proj", Projection(width, 2 * hidden, bias));
+    } else {
+      gate_proj_ = register_module("gate_proj", Projection(width, hidden, bias));
+      up_proj_ = register_module("up_proj", Projection(width, hidden, bias));
+    }
+    down_proj_ = register_module("down_proj", Projection(hidden, width, bias));
+  }
 
   std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& input, const at::Tensor& /*counted*/) override {
-    const auto both = project(input, {gate_proj_, up_proj_});
-    return {down_proj_(swiglu(both[0], both[1])), at::Tensor()};
+    const auto both = gate_up_proj_ ? gate_up_proj_(input).chunk(2, -1) : project(input, {gate_proj_, up_proj_});
+    return {down_proj_(gated(both[0], both[1], activation_)), at::Tensor()};
   }
 
  private:
-  Projection gate_proj_, up_proj_, down_proj_;
+  Projection gate_proj_{nullptr}, up_proj_{nullptr}, down_proj_{nullptr};
+  Projection gate_up_proj_{nullptr};  ///< in place of the first two
+  Activation activation_;
 };
 
 /// The one that layer `layer` has.

@@ -35,6 +35,12 @@ std::int64_t next_token(const at::Tensor& logits, const GenerateOptions& options
   return token.item<std::int64_t>();
 }
 
+/// Whether the next token is the first beyond the context of pretraining, from which on all keys turn otherwise: those
+/// of the cache are of no use then. transformers' Phi3ForCausalLM::prepare_inputs_for_generation.
+bool turns_anew(const DecoderConfig& config, const KeyValueCache& cache) {
+  return config.rope.scaling == RopeScaling::Long && cache.length == config.rope.original_positions;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> generate(train::Shardable<Decoder>& model, const std::vector<std::int64_t>& prompt,
@@ -54,6 +60,9 @@ std::vector<std::int64_t> generate(train::Shardable<Decoder>& model, const std::
     tokens.push_back(next_token(logits, options, random));
     if (std::find(ends.begin(), ends.end(), tokens.back()) != ends.end()) break;
     next = torch::tensor({tokens.back()}, at::kLong);
+    if (!turns_anew(model->config(), cache)) continue;
+    cache.length = 0;
+    next = at::cat({torch::tensor(prompt, at::kLong), torch::tensor(tokens, at::kLong)});
   }
   return tokens;
 }

@@ -100,7 +100,10 @@ std::string changed_config(const fs::path& base, const DecoderConfig& config, co
     if (json.contains("torch_dtype")) json["torch_dtype"] = name;  // what programs before transformers 5 read
     json["dtype"] = name;
   }
-  if (json.contains("tie_word_embeddings") && !config.tied_head) json["tie_word_embeddings"] = false;
+  const auto* family = find_family(config.family);
+  const bool says_tied = json.contains("tie_word_embeddings") || (family && family->tied_head);
+  if (says_tied && !config.tied_head) json["tie_word_embeddings"] = false;
+  json.erase("auto_map");  // names files of the base's folder, which this one does not have
   if (config.reward_head && !parse_decoder_config(json.dump(), path.string()).reward_head) {
     std::string name = json.contains("architectures") && !json["architectures"].empty()
                            ? json["architectures"][0].get<std::string>()
@@ -108,7 +111,8 @@ std::string changed_config(const fs::path& base, const DecoderConfig& config, co
     const auto end = name.rfind("ForCausalLM");
     TORCH_CHECK(end != std::string::npos, path.string(), ": architectures names no …ForCausalLM, so the name of its ",
                 "reward model is not known; add it");
-    json["architectures"] = {name.substr(0, end) + "ForSequenceClassification"};
+    json["architectures"] = {family && family->reward_class ? std::string(family->reward_class)
+                                                            : name.substr(0, end) + "ForSequenceClassification"};
     json["id2label"] = {{"0", "LABEL_0"}};
     json["label2id"] = {{"LABEL_0", 0}};
     json.erase("num_labels");

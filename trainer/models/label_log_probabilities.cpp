@@ -24,9 +24,15 @@ void for_each_piece(std::int64_t size, std::int64_t piece, const Visit& visit) {
   for (std::int64_t first = 0; first < size; first += piece) visit(first, std::min(piece, size - first));
 }
 
-/// tokens · rowsᵀ in fp32, a tensor of its own
-at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows) {
-  return at::mm(tokens, rows.t()).to(at::kFloat);
+/// tokens · rowsᵀ in fp32, a tensor of its own, and capped where there is a cap.
+at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows, double cap) {
+  auto logits = at::mm(tokens, rows.t()).to(at::kFloat);
+  return cap > 0 ? logits.div_(cap).tanh_().mul_(cap) : logits;
+}
+
+/// What a gradient by capped logits is multiplied by, to be one by plain logits; undefined without a cap.
+at::Tensor slope_of_cap(const at::Tensor& capped, double cap) {
+  return cap > 0 ? (capped / cap).square_().neg_().add_(1) : at::Tensor();
 }
 
 /// In place: logits become softmax - [is label], which is -d log softmax(logits)[label] / d logits. `values` [tokens]
@@ -64,7 +70,7 @@ struct Made {
 };
 
 Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
-             std::int64_t logits_at_a_time, bool for_hidden, bool for_weight) {
+             std::int64_t logits_at_a_time, double cap, bool for_hidden, bool for_weight) {
   const auto tokens = hidden.size(0);
   const auto fp32 = hidden.options().dtype(at::kFloat);
   Made made{.values = at::empty({tokens}, fp32), .normalizers = at::empty({tokens}, fp32)};
@@ -74,10 +80,12 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
   const auto piece = std::max<std::int64_t>(1, logits_at_a_time / weight.size(0));
   for_each_piece(tokens, piece, [&](std::int64_t first, std::int64_t count) {
     const auto states = hidden.narrow(0, first, count);
-    const auto logits = fp32_logits(states, weight);
+    const auto logits = fp32_logits(states, weight, cap);
+    const auto slope = for_hidden || for_weight ? slope_of_cap(logits, cap) : at::Tensor();
     take_log_probabilities(logits, labels.narrow(0, first, count), made.values.narrow(0, first, count),
                            made.normalizers.narrow(0, first, count));
     if (!for_hidden && !for_weight) return;
+    if (slope.defined()) logits.mul_(slope);
     const auto slopes = logits.to(hidden.scalar_type());  // negative
     if (for_hidden) {
       auto rows = made.hidden_gradients.narrow(0, first, count);
@@ -97,15 +105,18 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
 /// The head's gradient with the logits computed again: a few rows of it at a time and all tokens, so that each row is
 /// made once and no sum is rounded. `scales` fp32 [tokens]: the loss's gradients by the log-probabilities.
 at::Tensor weight_gradient(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
-                           const at::Tensor& normalizers, const at::Tensor& scales, std::int64_t logits_at_a_time) {
+                           const at::Tensor& normalizers, const at::Tensor& scales, std::int64_t logits_at_a_time,
+                           double cap) {
   const auto gradient = at::empty_like(weight);
   const auto piece = std::max<std::int64_t>(256, logits_at_a_time / std::max<std::int64_t>(1, hidden.size(0)));
   for_each_piece(weight.size(0), piece, [&](std::int64_t first, std::int64_t count) {
-    auto logits = fp32_logits(hidden, weight.narrow(0, first, count));
+    auto logits = fp32_logits(hidden, weight.narrow(0, first, count), cap);
+    const auto slope = slope_of_cap(logits, cap);
     logits.sub_(normalizers.unsqueeze(1)).exp_().mul_(scales.neg().unsqueeze(1));
     const auto here = (labels >= first) & (labels < first + count);
     const auto at_label = at::where(here, scales, at::zeros({}, scales.options()));
     logits.scatter_add_(1, (labels - first).clamp(0, count - 1).unsqueeze(1), at_label.unsqueeze(1));
+    if (slope.defined()) logits.mul_(slope);
     auto rows = gradient.narrow(0, first, count);
     at::mm_out(rows, logits.to(hidden.scalar_type()).t(), hidden);
   });
@@ -140,17 +151,18 @@ struct Spread : torch::autograd::Function<Spread> {
 struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> {
   /// hidden [tokens, width], labels [tokens] -> fp32 [tokens]
   static at::Tensor forward(Context* context, const at::Tensor& hidden, const at::Tensor& weight,
-                            const at::Tensor& labels, std::int64_t logits_at_a_time, const Weights& weights,
+                            const at::Tensor& labels, std::int64_t logits_at_a_time, const Weights& weights, double cap,
                             bool with_gradients) {
     const bool for_hidden = with_gradients && hidden.requires_grad(),
                for_weight = with_gradients && weight.requires_grad();
     const bool sums = for_weight && weights && weights->are_equal && weight.numel() * 4 <= kMostSumBytes;
-    const auto made = compute(hidden, weight, labels, logits_at_a_time, for_hidden, sums);
+    const auto made = compute(hidden, weight, labels, logits_at_a_time, cap, for_hidden, sums);
     if (with_gradients) {
       context->save_for_backward(
           {hidden, weight, labels, made.normalizers, made.hidden_gradients, made.weight_gradient});
     }
     context->saved_data["logits_at_a_time"] = logits_at_a_time;
+    context->saved_data["cap"] = cap;
     context->saved_data["weights"] = weights ? c10::IValue::make_capsule(weights) : c10::IValue();
     return made.values;
   }
@@ -160,7 +172,7 @@ struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> 
     const auto &hidden = saved[0], &weight = saved[1], &labels = saved[2], &of_hidden = saved[4];
     auto of_weight = saved[5];
     const auto scales = gradients[0].to(at::kFloat);
-    Tensors result(6);
+    Tensors result(7);
     // Multiplied in fp32: a scale in the states' dtype would be off by the same for all.
     if (of_hidden.defined()) result[0] = (of_hidden * scales.unsqueeze(1)).to(of_hidden.scalar_type());
     if (!context->needs_input_grad(1)) return result;
@@ -173,7 +185,8 @@ struct LabelLogProbabilities : torch::autograd::Function<LabelLogProbabilities> 
       result[1] = (of_weight * scale).to(weight.scalar_type());
     } else {
       result[1] =
-          weight_gradient(hidden, weight, labels, saved[3], scales, context->saved_data["logits_at_a_time"].toInt());
+          weight_gradient(hidden, weight, labels, saved[3], scales, context->saved_data["logits_at_a_time"].toInt(),
+                          context->saved_data["cap"].toDouble());
     }
     return result;
   }
@@ -198,7 +211,7 @@ void check_labels(const at::Tensor& labels, std::int64_t vocabulary) {
 
 at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
                                    std::int64_t logits_at_a_time, const c10::intrusive_ptr<TokenWeights>& weights,
-                                   const std::optional<RowShape>& shape) {
+                                   const std::optional<RowShape>& shape, double cap) {
   const auto width = weight.size(1);
   TORCH_CHECK(hidden.size(-1) == width && hidden.numel() == labels.numel() * width, "hidden states ", hidden.sizes(),
               " with labels ", labels.sizes(), " and a head ", weight.sizes(), "; expected [tokens, width], [tokens], ",
@@ -212,7 +225,7 @@ at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& w
   const auto rows = hidden.reshape({-1, width});
   const auto values =
       LabelLogProbabilities::apply(as_autocast(all ? rows : rows.index_select(0, labelled)), as_autocast(weight),
-                                   wanted, logits_at_a_time, weights, at::GradMode::is_enabled());
+                                   wanted, logits_at_a_time, weights, cap, at::GradMode::is_enabled());
   if (all) return values.view(labels.sizes());
   return Spread::apply(values, labelled, flat.numel()).view(labels.sizes());
 }

@@ -30,10 +30,10 @@ struct TokenWeights : torch::CustomClassHolder {
 /// `weights` is kept by the model, one for each head; without one logits are computed again. `shape`: of the batch,
 /// which says what has a label; without it the labels are looked at, for which a device is waited for. A loss that is
 /// the sum of all of it, times a number, is known to weigh all alike by the strides of its gradient; on a device other
-/// gradients are taken for unequal ones without a look.
+/// gradients are taken for unequal ones without a look. `cap`: above 0, cap * tanh(logit / cap) stands for each logit.
 at::Tensor label_log_probabilities(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& labels,
                                    std::int64_t logits_at_a_time = kLogitsAtATime,
                                    const c10::intrusive_ptr<TokenWeights>& weights = {},
-                                   const std::optional<RowShape>& shape = {});
+                                   const std::optional<RowShape>& shape = {}, double cap = 0);
 
 }  // namespace sealift::trainer

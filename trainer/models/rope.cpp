@@ -54,6 +54,18 @@ double yarn_scale(const RopeConfig& config) {
   return scale(1);
 }
 
+/// LongRoPE (arXiv 2402.13753): each frequency divided by its own factor. transformers' _compute_longrope_parameters.
+at::Tensor long_frequencies(const RopeConfig& config, const at::Tensor& exponents, const std::vector<double>& factors) {
+  const auto cpu = at::TensorOptions(at::kCPU).dtype(at::kFloat);  // named, since a model is built under MetaDevice
+  return at::reciprocal(at::tensor(factors, cpu) * at::pow(config.theta, exponents));
+}
+
+double long_scale(const RopeConfig& config) {
+  if (config.attention_factor) return *config.attention_factor;
+  if (config.factor <= 1) return 1;
+  return std::sqrt(1 + std::log(config.factor) / std::log(static_cast<double>(config.original_positions)));
+}
+
 /// Code Llama's "dynamic NTK": the base grows with the longest position of the batch, read on the device.
 at::Tensor dynamic_frequencies(const RopeConfig& config, const at::Tensor& exponents, const at::Tensor& positions,
                                double head_dim, std::int64_t max_positions) {
@@ -63,15 +75,22 @@ at::Tensor dynamic_frequencies(const RopeConfig& config, const at::Tensor& expon
   return at::reciprocal(at::pow(base, exponents));
 }
 
-/// Each pair (a, b) of the two halves turned: (a cos - b sin, b cos + a sin).
-at::Tensor turn(const at::Tensor& heads, const at::Tensor& cos, const at::Tensor& sin, int direction) {
-  const auto half = heads.size(-1) / 2;
+/// Each pair (a, b) turned: (a cos - b sin, b cos + a sin). What is behind the pairs stays.
+at::Tensor turn(const at::Tensor& heads, const RopeTables& tables, int direction) {
+  const auto& [cos, sin, by_neighbours] = tables;
+  const auto pairs = cos.size(-1), rest = heads.size(-1) - 2 * pairs;
+  const auto which = by_neighbours ? -1 : -2;  // the dimension of a pair's two elements
+  const auto paired = [&](const at::Tensor& tensor) {
+    const auto turning = rest > 0 ? tensor.narrow(-1, 0, 2 * pairs) : tensor;
+    return by_neighbours ? turning.unflatten(-1, {pairs, 2}) : turning.unflatten(-1, {2, pairs});
+  };
   auto turned = at::empty(heads.sizes(), heads.options());
-  auto halves = turned.unflatten(-1, {2, half});
-  at::mul_out(halves, heads.unflatten(-1, {2, half}), cos.unsqueeze(-2));
-  const auto first = heads.narrow(-1, 0, half), second = heads.narrow(-1, half, half);
-  turned.narrow(-1, 0, half).addcmul_(second, sin, -direction);
-  turned.narrow(-1, half, half).addcmul_(first, sin, direction);
+  auto to = paired(turned);
+  const auto from = paired(heads);
+  at::mul_out(to, from, cos.unsqueeze(which));
+  to.select(which, 0).addcmul_(from.select(which, 1), sin, -direction);
+  to.select(which, 1).addcmul_(from.select(which, 0), sin, direction);
+  if (rest > 0) turned.narrow(-1, 2 * pairs, rest).copy_(heads.narrow(-1, 2 * pairs, rest));
   return turned;
 }
 
@@ -91,22 +110,25 @@ struct Rotation : torch::autograd::Function<Rotation> {
   using Context = torch::autograd::AutogradContext;
 
   static Tensors forward(Context* context, const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& cos,
-                         const at::Tensor& sin) {
+                         const at::Tensor& sin, bool by_neighbours) {
     // Slices of one tensor are outputs of their own, not views that autograd follows.
     const at::AutoDispatchBelowADInplaceOrView plain;
     context->save_for_backward({cos, sin});
+    context->saved_data["by_neighbours"] = by_neighbours;
+    const RopeTables tables{cos, sin, by_neighbours};
     const auto both = side_by_side(queries, keys);
-    if (!both.defined()) return {turn(queries, cos, sin, 1), turn(keys, cos, sin, 1)};
-    const auto turned = turn(both, cos, sin, 1);
+    if (!both.defined()) return {turn(queries, tables, 1), turn(keys, tables, 1)};
+    const auto turned = turn(both, tables, 1);
     return {turned.narrow(2, 0, queries.size(2)), turned.narrow(2, queries.size(2), keys.size(2))};
   }
 
   static Tensors backward(Context* context, const Tensors& gradients) {
     const at::AutoDispatchBelowADInplaceOrView plain;
     const auto saved = context->get_saved_variables();
-    Tensors result(4);
+    const RopeTables tables{saved[0], saved[1], context->saved_data["by_neighbours"].toBool()};
+    Tensors result(5);
     for (std::size_t i = 0; i < 2; ++i) {
-      if (context->needs_input_grad(i)) result[i] = turn(gradients[i], saved[0], saved[1], -1);
+      if (context->needs_input_grad(i)) result[i] = turn(gradients[i], tables, -1);
     }
     return result;
   }
@@ -116,34 +138,44 @@ struct Rotation : torch::autograd::Function<Rotation> {
 
 Rope::Rope(const RopeConfig& config, std::int64_t head_dim, std::int64_t max_positions)
     : config_(config),
-      head_dim_(head_dim),
+      turned_(config.turned(head_dim)),
       max_positions_(max_positions),
-      exponents_(at::arange(0, head_dim, 2, at::kFloat) / static_cast<double>(head_dim)) {
-  TORCH_CHECK(config.scaling != RopeScaling::Dynamic || head_dim > 2,
-              "dynamic rope scaling with head_dim 2; expected more");
+      exponents_(at::arange(0, turned_, 2, at::kFloat) / static_cast<double>(turned_)) {
+  TORCH_CHECK(config.scaling != RopeScaling::Dynamic || turned_ > 2,
+              "dynamic rope scaling of 2 elements of a head; expected more");
   const auto plain = inverse_powers(config.theta, exponents_);
   frequencies_ = config.scaling == RopeScaling::Linear   ? plain / config.factor
                  : config.scaling == RopeScaling::Llama3 ? llama3_frequencies(config, plain)
-                 : config.scaling == RopeScaling::Yarn   ? yarn_frequencies(config, exponents_, head_dim)
+                 : config.scaling == RopeScaling::Yarn   ? yarn_frequencies(config, exponents_, turned_)
+                 : config.scaling == RopeScaling::Long   ? long_frequencies(config, exponents_, config.short_factors)
                                                          : plain;
   if (config.scaling == RopeScaling::Yarn) scale_ = yarn_scale(config);
+  if (config.scaling != RopeScaling::Long) return;
+  beyond_ = long_frequencies(config, exponents_, config.long_factors);
+  scale_ = long_scale(config);
 }
 
 RopeTables Rope::tables(const at::Tensor& positions) const {
   at::NoGradGuard no_grad;
   const auto device = positions.device();
-  if (frequencies_.device() != device) frequencies_ = frequencies_.to(device);
-  const auto frequencies = config_.scaling == RopeScaling::Dynamic
-                               ? dynamic_frequencies(config_, exponents_.to(device), positions,
-                                                     static_cast<double>(head_dim_), max_positions_)
-                               : frequencies_;
+  if (frequencies_.device() != device) {
+    frequencies_ = frequencies_.to(device);
+    if (beyond_.defined()) beyond_ = beyond_.to(device);
+  }
+  auto frequencies = frequencies_;
+  if (config_.scaling == RopeScaling::Dynamic) {
+    frequencies =
+        dynamic_frequencies(config_, exponents_.to(device), positions, static_cast<double>(turned_), max_positions_);
+  } else if (config_.scaling == RopeScaling::Long) {  // chosen on the device, for which nothing waits
+    frequencies = at::where(positions.max() >= config_.original_positions, beyond_, frequencies_);
+  }
   const auto angles = positions.to(at::kFloat).unsqueeze(-1).unsqueeze(-1) * frequencies;
-  if (scale_ == 1) return {angles.cos(), angles.sin()};
-  return {angles.cos() * scale_, angles.sin() * scale_};
+  if (scale_ == 1) return {angles.cos(), angles.sin(), config_.by_neighbours};
+  return {angles.cos() * scale_, angles.sin() * scale_, config_.by_neighbours};
 }
 
 std::tuple<at::Tensor, at::Tensor> rotate(const at::Tensor& queries, const at::Tensor& keys, const RopeTables& tables) {
-  const auto turned = Rotation::apply(queries, keys, tables.cos, tables.sin);
+  const auto turned = Rotation::apply(queries, keys, tables.cos, tables.sin, tables.by_neighbours);
   return {turned[0], turned[1]};
 }
 

@@ -12,26 +12,28 @@
 
 namespace sealift::trainer {
 
-/// Of the frequencies' first half only, since both halves of a head turn alike: fp32 [batch or 1, time, 1, head_dim /
-/// 2]
+/// One entry for each pair of a head's elements that turns: fp32 [batch or 1, time, 1, pairs]. Elements behind these
+/// pairs do not turn.
 struct RopeTables {
   at::Tensor cos, sin;
+  bool by_neighbours = false;  ///< a pair is two neighbours, not one of each half
 };
 
 class Rope {
  public:
   Rope(const RopeConfig& config, std::int64_t head_dim, std::int64_t max_positions);
 
-  /// `positions`: [batch or 1, time] int64. With dynamic scaling the longest position of the batch sets the
+  /// `positions`: [batch or 1, time] int64. With dynamic and long scaling the longest position of the batch sets the
   /// frequencies.
   RopeTables tables(const at::Tensor& positions) const;
 
  private:
   RopeConfig config_;
-  std::int64_t head_dim_, max_positions_;
-  at::Tensor exponents_;            ///< 0, 2 / head_dim, 4 / head_dim … in fp32
-  mutable at::Tensor frequencies_;  ///< radians a position [head_dim / 2], where they were needed last
-  double scale_ = 1;                ///< of the tables (yarn)
+  std::int64_t turned_, max_positions_;
+  at::Tensor exponents_;            ///< 0, 2 / turned, 4 / turned … in fp32
+  mutable at::Tensor frequencies_;  ///< radians a position [turned / 2], where they were needed last
+  mutable at::Tensor beyond_;       ///< long: the same for batches that are longer than the context of pretraining
+  double scale_ = 1;                ///< of the tables (yarn, long)
 };
 
 /// Queries and keys [batch, time, heads, head_dim] turned by the tables, in their own dtype; in the same operations

@@ -10,6 +10,8 @@ namespace {
 /// models/label_log_probabilities.hpp: elements of logits at a time, and the most that a head's gradient may be in fp32
 /// to be made in forward.
 constexpr std::int64_t kLogitsAtATime = std::int64_t{1} << 26, kMostSumBytes = std::int64_t{1} << 30;
+/// models/capped_attention.hpp
+constexpr std::int64_t kScoresAtATime = std::int64_t{1} << 26;
 
 }  // namespace
 
@@ -86,19 +88,24 @@ Id DecoderTape::norm(Id x, std::int64_t rows, std::int64_t width, bool needs) {
   const bool narrow = own < full, trains = !adapts();
   const auto statistics = t_->make(4 * rows);
   if (!on_host()) {
+    const bool widens = narrow && shape_->decoder.one_plus_norms;
+    const auto from = widens ? t_->make(full) : x;
+    if (widens) meter.add(Part::Activations, full);  // the result, before it is narrow again
     const auto y = t_->make(own);
+    if (widens) meter.remove(Part::Activations, full);
     if (needs) {
-      t_->save(x);
+      t_->save(from);
       t_->save(statistics);
       t_->node([=, this] {
-        t_->give(x, own);
+        t_->give(x, own, widens ? 2 * full : 0);
         t_->free_saved(statistics);
-        t_->free_saved(x);
+        t_->free_saved(from);
         t_->free_gradient(y);
         if (trains) t_->parameter(width);
       });
     }
     t_->drop(statistics);
+    if (widens) t_->drop(from);
     return y;
   }
   const auto wide = narrow ? t_->make(full) : x;
@@ -235,9 +242,19 @@ std::vector<Id> DecoderTape::joined(Id x, const std::vector<Linear>& hows, std::
   return outputs;
 }
 
+std::vector<Id> DecoderTape::slices(Id whole, std::size_t count) {
+  std::vector<Id> parts;
+  for (std::size_t i = 0; i < count; ++i) parts.push_back(t_->make(0));
+  t_->node([=, this] {
+    t_->give(whole, t_->bytes(whole));
+    for (const auto part : parts) t_->free_gradient(part);
+  });
+  return parts;
+}
+
 /// `together`: queries and keys are slices of one buffer, and turned in the same operations.
 std::pair<Id, Id> DecoderTape::rotate(Id queries, Id keys, bool together) {
-  const auto of_q = t_->bytes(queries), of_k = t_->bytes(keys);
+  const auto of_q = bytes_of_heads(shape_->decoder.heads), of_k = bytes_of_heads(shape_->decoder.kv_heads);
   const auto scratch = [this](std::int64_t bytes) {
     return on_host() && batch_.compute_bytes < 4 ? 2 * bytes / batch_.compute_bytes * 4 : 0;
   };
@@ -256,20 +273,45 @@ std::pair<Id, Id> DecoderTape::rotate(Id queries, Id keys, bool together) {
   return {turned_q, turned_k};
 }
 
-Id DecoderTape::attend(Id q, Id k, Id v) {
+Id DecoderTape::attend(Id q, Id k, Id v, std::optional<Id> fused) {
   const auto& decoder = shape_->decoder;
+  if (decoder.caps_scores) return attend_capped(q, k, v);
+  if (fused) t_->save(*fused);  // values are a slice of it
+  const auto of_q = bytes_of_heads(decoder.heads), of_k = bytes_of_heads(decoder.kv_heads);
   const auto sums = t_->make(4 * batch_.tokens() * decoder.heads);
-  const auto mixed = t_->make(t_->bytes(q));
+  const auto mixed = t_->make(of_q);
   for (const auto id : {q, k, v, mixed, sums}) t_->save(id);
   t_->node([=, this] {
-    const auto cuda = on_host() ? 0 : t_->bytes(q) / batch_.compute_bytes * 4 + 2 * t_->bytes(q);
-    t_->give(q, t_->bytes(q), t_->bytes(k) + t_->bytes(v) + cuda);
-    t_->give(k, t_->bytes(k));
-    t_->give(v, t_->bytes(v));
+    const auto cuda = on_host() ? 0 : of_q / batch_.compute_bytes * 4 + 2 * of_q;
+    t_->give(q, of_q, 2 * of_k + cuda);
+    t_->give(k, of_k);
+    t_->give(v, of_k);
     for (const auto id : {q, k, v, mixed, sums}) t_->free_saved(id);
+    if (fused) t_->free_saved(*fused);
     t_->free_gradient(mixed);
   });
   t_->drop(sums);
+  return mixed;
+}
+
+/// models/capped_attention.hpp: a few rows of scores at a time, which backward computes again.
+Id DecoderTape::attend_capped(Id q, Id k, Id v) {
+  const auto& d = shape_->decoder;
+  const auto of_q = bytes_of_heads(d.heads), of_k = bytes_of_heads(d.kv_heads);
+  const auto a_row = batch_.rows * d.heads * batch_.length;
+  const auto scores = std::min(batch_.length, std::max<std::int64_t>(1, kScoresAtATime / a_row)) * a_row * 4;
+  const auto narrow = batch_.compute_bytes < 4 ? scores / 4 * batch_.compute_bytes : 0;
+  const auto mixed = t_->make(of_q);
+  t_->meter().touch(Part::Activations, 2 * scores + narrow);
+  for (const auto id : {q, k, v}) t_->save(id);
+  t_->node([=, this] {
+    const auto sums = 2 * of_k / batch_.compute_bytes * 4;
+    t_->give(q, of_q, sums + 4 * scores + of_q);
+    t_->give(k, of_k, narrow > 0 ? sums : 0);
+    t_->give(v, of_k);
+    for (const auto id : {q, k, v}) t_->free_saved(id);
+    t_->free_gradient(mixed);
+  });
   return mixed;
 }
 
@@ -287,7 +329,10 @@ Id DecoderTape::attention(Id y, bool needs) {
   const auto& d = shape_->decoder;
   const auto tokens = batch_.tokens(), queries = d.heads * d.head_dim, keys = d.kv_heads * d.head_dim;
   const Linear of_keys{d.width, keys, d.qkv_bias};
-  const auto projected = project(y, {{d.width, queries, d.qkv_bias}, of_keys, of_keys}, tokens, needs);
+  std::optional<Id> fused;
+  if (d.fused_qkv) fused = linear(y, {d.width, queries + 2 * keys, d.qkv_bias}, tokens, needs);
+  const auto projected =
+      fused ? slices(*fused, 3) : project(y, {{d.width, queries, d.qkv_bias}, of_keys, of_keys}, tokens, needs);
   // From here on adapters and weights need gradients, whatever the input does.
   auto q = clipped(projected[0]), k = clipped(projected[1]);
   const auto v = clipped(projected[2]);
@@ -300,10 +345,12 @@ Id DecoderTape::attention(Id y, bool needs) {
     t_->drop(k);
     q = normal_q, k = normal_k;
   }
-  std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && !d.clips && (!adapts() || shape_->lora_dropout == 0));
-  const auto mixed = attend(q, k, v);
+  const bool one_buffer = fused || !adapts() || shape_->lora_dropout == 0;
+  std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && !d.clips && one_buffer);
+  const auto mixed = attend(q, k, v, fused);
   const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, true);
   for (const auto id : {q, k, v, mixed}) t_->drop(id);
+  if (fused) t_->drop(*fused);
   return out;
 }
 
@@ -311,9 +358,12 @@ Id DecoderTape::mlp(Id y, bool needs) {
   const auto& d = shape_->decoder;
   const auto tokens = batch_.tokens(), hidden = of(tokens * d.mlp_width);
   const Linear wide{d.width, d.mlp_width, d.mlp_bias};
-  const auto both = project(y, {wide, wide}, tokens, needs);
+  std::optional<Id> fused;
+  if (d.fused_gate_up) fused = linear(y, {d.width, 2 * d.mlp_width, d.mlp_bias}, tokens, needs);
+  const auto both = fused ? slices(*fused, 2) : project(y, {wide, wide}, tokens, needs);
   const auto gate = both[0], up = both[1];
   const auto active = t_->make(hidden);
+  if (fused) t_->save(*fused);
   t_->save(gate);
   t_->save(up);
   t_->node([=, this] {
@@ -324,9 +374,11 @@ Id DecoderTape::mlp(Id y, bool needs) {
     t_->free_gradient(active);
     t_->free_saved(gate);
     t_->free_saved(up);
+    if (fused) t_->free_saved(*fused);
   });
   const auto out = linear(active, {d.mlp_width, d.width, d.mlp_bias}, tokens, true);
   for (const auto id : {gate, up, active}) t_->drop(id);
+  if (fused) t_->drop(*fused);
   return out;
 }
 
@@ -436,9 +488,10 @@ void DecoderTape::loss(Id x, bool needs) {
   const auto of_hidden = t_->make(of(labels * d.width), Part::Logits);
   const auto of_head = t_->make(sums ? head * 4 : 0, Part::Logits);
   const auto piece = std::min(labels, std::max<std::int64_t>(1, kLogitsAtATime / d.vocabulary)) * d.vocabulary;
-  meter.add(Part::Logits, piece * 4);
+  const auto held = piece * 4 * (d.caps_logits ? 2 : 1);  // with the cap's slopes
+  meter.add(Part::Logits, held);
   meter.touch(Part::Logits, narrow ? of(piece) + (sums ? of(head) : 0) : 0);
-  meter.remove(Part::Logits, piece * 4);
+  meter.remove(Part::Logits, held);
   for (const auto id : {rows, of_hidden, of_head}) t_->save(id);
   t_->node([=, this] {
     if (rows != normal) {
@@ -455,7 +508,7 @@ void DecoderTape::loss(Id x, bool needs) {
       t_->meter().remove(Part::Gradients, of(head));
     } else if (trains) {
       t_->meter().add(Part::Gradients, of(head));
-      t_->meter().touch(Part::Logits, std::min(head, kLogitsAtATime) * 4);
+      t_->meter().touch(Part::Logits, std::min(head, kLogitsAtATime) * 4 * (d.caps_logits ? 2 : 1));
       t_->meter().remove(Part::Gradients, of(head));
     }
     for (const auto id : {rows, of_hidden, of_head}) t_->free_saved(id);

@@ -7,6 +7,8 @@
 #include "trainer/plan/model_shape.hpp"
 #include "trainer/plan/tape.hpp"
 
+#include <optional>
+
 namespace sealift::trainer::plan {
 
 /// Whose kernels compute: they differ in what they keep.
@@ -57,7 +59,15 @@ class DecoderTape {
   std::vector<Tape::Id> joined(Tape::Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs);
   std::int64_t rank_of(const Linear& how) const { return adapts() && how.adapted ? shape_->lora_rank : 0; }
   std::pair<Tape::Id, Tape::Id> rotate(Tape::Id queries, Tape::Id keys, bool together);
-  Tape::Id attend(Tape::Id q, Tape::Id k, Tape::Id v);
+  /// Slices of `whole`, one projection's output: they take no memory, and their gradients become its own.
+  std::vector<Tape::Id> slices(Tape::Id whole, std::size_t count);
+  std::int64_t bytes_of_heads(std::int64_t heads) const {
+    return of(batch_.tokens() * heads * shape_->decoder.head_dim);
+  }
+  /// `fused`: what v is a slice of, or none.
+  Tape::Id attend(Tape::Id q, Tape::Id k, Tape::Id v, std::optional<Tape::Id> fused);
+  /// No family has both a cap and fused projections.
+  Tape::Id attend_capped(Tape::Id q, Tape::Id k, Tape::Id v);
   Tape::Id add(Tape::Id x, Tape::Id change, bool needs);
   Tape::Id attention(Tape::Id y, bool needs);
   Tape::Id mlp(Tape::Id y, bool needs);

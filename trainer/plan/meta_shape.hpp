@@ -40,6 +40,11 @@ inline DecoderShape decoder_shape(const DecoderConfig& config) {
                      .scales_embedding = config.embedding_scale != 1,
                      .scales_residuals = config.residual_scale != 1,
                      .scales_logits = config.logit_divisor != 1,
+                     .one_plus_norms = config.norm == NormKind::RmsOnePlus,
+                     .fused_qkv = config.fused_qkv,
+                     .fused_gate_up = config.fused_gate_up,
+                     .caps_scores = config.score_cap > 0,
+                     .caps_logits = config.logit_cap > 0,
                      .sparse = {}};
   if (config.experts) {
     shape.experts = config.experts->experts;

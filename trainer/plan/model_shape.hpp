@@ -38,6 +38,9 @@ struct DecoderShape {
   bool plain_norms = false;    ///< LayerNorm without parameters
   bool norm_before_attention = true, norm_after_attention = false, norm_before_mlp = true, norm_after_mlp = false;
   bool scales_embedding = false, scales_residuals = false, scales_logits = false;
+  bool one_plus_norms = false;                    ///< computed in fp32
+  bool fused_qkv = false, fused_gate_up = false;  ///< one projection
+  bool caps_scores = false, caps_logits = false;
   std::int64_t experts = 0, per_token = 0, expert_width = 0;
   std::vector<bool> sparse;  ///< which layers have experts; empty: none
 

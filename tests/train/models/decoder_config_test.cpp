@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 
 using namespace sealift::trainer;
@@ -109,7 +111,64 @@ TEST_CASE("OLMo and Granite say in their own keys what they do otherwise") {
   CHECK(granite.attention_scale == 1);
 }
 
+TEST_CASE("Phi-3 and GLM-4 say how much of a head turns, and how frequencies are stretched") {
+  const Json factors{1.0, 1.5, 2.0};
+  const Json longrope{{"type", "su"}, {"short_factor", factors}, {"long_factor", {2.0, 3.0, 4.0}}};
+  const auto phi3 = parse(with(llama(), {{"model_type", "phi3"},
+                                         {"pad_token_id", 0},
+                                         {"partial_rotary_factor", 0.75},
+                                         {"original_max_position_embeddings", 16},
+                                         {"rope_scaling", longrope}}));
+  CHECK(phi3.fused_qkv);
+  CHECK(phi3.fused_gate_up);
+  CHECK(phi3.rope.scaling == RopeScaling::Long);
+  CHECK(phi3.rope.turned(phi3.head_dim) == 6);
+  CHECK(phi3.rope.original_positions == 16);
+  CHECK(phi3.rope.factor == 4);
+  CHECK(phi3.rope.long_factors == std::vector<double>{2, 3, 4});
+  CHECK(phi3.windows == std::vector<std::int64_t>(4, 0));
+  const auto glm4 = parse(with(llama(), {{"model_type", "glm4"}, {"pad_token_id", 0}}));
+  CHECK(glm4.head_dim == 128);
+  CHECK(glm4.rope.turned(glm4.head_dim) == 64);
+  CHECK(glm4.rope.by_neighbours);
+  CHECK(glm4.qkv_bias);
+  CHECK_FALSE(glm4.out_bias);
+  CHECK(std::string(glm4.norms.after_attention) == "post_self_attn_layernorm");
+}
+
+TEST_CASE("Gemma 2 and 3 say their caps, scales and windows, and null is not what is left out") {
+  const auto gemma2 = parse(with(llama(), {{"model_type", "gemma2"}, {"hidden_act", "gelu"}}));
+  CHECK(gemma2.score_cap == 50);
+  CHECK(gemma2.logit_cap == 30);
+  CHECK(gemma2.attention_scale == 1.0 / 16);
+  CHECK(gemma2.embedding_scale == std::sqrt(32.0));
+  CHECK((gemma2.norm == NormKind::RmsOnePlus));
+  CHECK(gemma2.windows == std::vector<std::int64_t>{4096, 0, 4096, 0});
+  CHECK(gemma2.padding_token == 0);
+  CHECK(parse(with(llama(), {{"model_type", "gemma2"}, {"attn_logit_softcapping", nullptr}})).score_cap == 0);
+  auto untied = llama();
+  untied.erase("tie_word_embeddings");
+  CHECK(parse(with(untied, {{"model_type", "gemma2"}})).tied_head);
+  const auto gemma3 = parse(with(llama(), {{"model_type", "gemma3_text"},
+                                           {"sliding_window_pattern", 2},
+                                           {"rope_local_base_freq", 500},
+                                           {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}}}));
+  CHECK(gemma3.windows == std::vector<std::int64_t>{4096, 0, 4096, 0});
+  CHECK(gemma3.qk_norm);
+  CHECK(gemma3.logit_cap == 0);
+  CHECK(gemma3.rope.theta == 1e6);
+  CHECK(gemma3.rope.scaling == RopeScaling::Linear);
+  REQUIRE(gemma3.window_rope);
+  CHECK(gemma3.window_rope->theta == 500);
+}
+
 TEST_CASE("what one of them takes is refused of the others, and out of its bounds") {
+  const Json ones = Json(std::vector<double>(4, 1.0));
+  const auto phi3 = [&](const Json& changes) { return with({{"model_type", "phi3"}, {"pad_token_id", 0}}, changes); };
+  const auto longrope = [&](const Json& changes) {
+    return phi3(
+        {{"rope_scaling", with({{"type", "longrope"}, {"short_factor", ones}, {"long_factor", ones}}, changes)}});
+  };
   const std::vector<std::pair<Json, std::string>> refused{
       {{{"model_type", "llama"}, {"clip_qkv", 8.0}}, "'clip_qkv'"},
       {{{"model_type", "llama"}, {"logits_scaling", 8.0}}, "'logits_scaling'"},
@@ -124,7 +183,33 @@ TEST_CASE("what one of them takes is refused of the others, and out of its bound
         {"sliding_window", nullptr},
         {"layer_types", Json(std::vector<std::string>(4, "sliding_attention"))}},
        "no sliding window"},
-      {{{"model_type", "olmo2"}, {"sliding_window", 8}}, "sliding_window is 8"}};
+      {{{"model_type", "olmo2"}, {"sliding_window", 8}}, "sliding_window is 8"},
+      {{{"model_type", "phi3"}}, "pad_token_id is missing; expected null, or a token, since this family's is 32000"},
+      {phi3({{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}), "expected default or longrope"},
+      {phi3({{"partial_rotary_factor", 0.4}}), "partial_rotary_factor is 0.4; expected one by which an even number"},
+      {phi3({{"partial_rotary_factor", 0.0}}), "partial_rotary_factor is 0.0"},
+      {phi3({{"partial_rotary_factor", 1.5}}), "partial_rotary_factor is 1.5"},
+      {phi3({{"original_max_position_embeddings", 1}}), "original_max_position_embeddings is 1"},
+      {phi3({{"attention_bias", true}}), "attention_bias is true; expected false"},
+      {phi3({{"lm_head_bias", true}}), "lm_head_bias is true; expected false"},
+      {phi3({{"resid_pdrop", 0.1}}), "resid_pdrop is 0.1; expected 0; set it to 0"},
+      {longrope({{"short_factor", Json(std::vector<double>(1 << 16, 1.0))}}), "expected a list of 4 numbers above 0"},
+      {longrope({{"long_factor", {1.0, 1.0, 1.0}}}), "long_factor is [1.0,1.0,1.0]; expected a list of 4 numbers"},
+      {longrope({{"long_factor", {1.0, 0.0, 1.0, 1.0}}}), "long_factor is [1.0,0.0,1.0,1.0]"},
+      {longrope({{"long_factor", {1.0, "2", 1.0, 1.0}}}), "long_factor"},
+      {longrope({{"long_factor", nullptr}}), "long_factor"},
+      {longrope({{"attention_factor", -1.0}}), "attention_factor is -1.0"},
+      {longrope({{"short_mscale", 1.2}}), "'short_mscale'"},
+      {{{"model_type", "glm4"}, {"pad_token_id", 0}, {"head_dim", 10}}, "partial_rotary_factor is missing"},
+      {{{"model_type", "olmo3"}, {"partial_rotary_factor", 0.5}}, "'partial_rotary_factor'"},
+      {{{"model_type", "gemma2"}, {"attn_logit_softcapping", 0.0}}, "attn_logit_softcapping is 0.0"},
+      {{{"model_type", "gemma2"}, {"final_logit_softcapping", -30.0}}, "final_logit_softcapping is -30.0"},
+      {{{"model_type", "gemma2"}, {"query_pre_attn_scalar", 0}}, "query_pre_attn_scalar is 0"},
+      {{{"model_type", "gemma2"}, {"hidden_activation", "gelu"}}, "hidden_activation is \"gelu\""},
+      {{{"model_type", "gemma2"}, {"use_bidirectional_attention", true}}, "use_bidirectional_attention is true"},
+      {{{"model_type", "gemma3_text"}, {"attn_logit_softcapping", 50.0}}, "'attn_logit_softcapping'"},
+      {{{"model_type", "gemma3_text"}, {"sliding_window_pattern", 0}}, "sliding_window_pattern is 0"},
+      {{{"model_type", "gemma3_text"}, {"rope_local_base_freq", 1}}, "rope_local_base_freq is 1"}};
   for (const auto& [changes, expected] : refused) {
     CAPTURE(changes.dump());
     CHECK(refusal(with(llama(), changes)).find(expected) != std::string::npos);
@@ -180,7 +265,7 @@ TEST_CASE("a folder of a reward model is known by its architecture and its one l
 
 TEST_CASE("what could change the numbers and is not supported is refused by name") {
   const std::vector<std::pair<Json, std::string>> refused{
-      {{{"model_type", "gemma2"}}, "model_type is \"gemma2\""},
+      {{{"model_type", "gemma"}}, "model_type is \"gemma\""},
       {{{"quantization_config", {{"bits", 4}}}}, "'quantization_config'"},
       {{{"final_logit_softcapping", 30.0}}, "'final_logit_softcapping'"},
       {{{"attn_logit_softcapping", 50.0}}, "'attn_logit_softcapping'"},
@@ -229,6 +314,56 @@ TEST_CASE("numbers are bounded before anything is made of them") {
     CAPTURE(changes.dump());
     CHECK(refusal(with(llama(), changes)).find("config.json: " + expected) != std::string::npos);
   }
+}
+
+TEST_CASE("files as models are published with are read: Phi-4-mini, GLM-4, Gemma 2 and 3") {
+  Json phi4 = Json::parse(R"({"architectures": ["Phi3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"},
+    "bos_token_id": 199999, "embd_pdrop": 0.0, "eos_token_id": 199999, "full_attn_mod": 1, "hidden_act": "silu",
+    "hidden_size": 3072, "initializer_range": 0.02, "intermediate_size": 8192, "interpolate_factor": 1,
+    "lm_head_bias": false, "max_position_embeddings": 131072, "mlp_bias": false, "model_type": "phi3",
+    "num_attention_heads": 24, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "original_max_position_embeddings": 4096, "pad_token_id": 199999, "partial_rotary_factor": 0.75,
+    "resid_pdrop": 0.0, "rms_norm_eps": 1e-05, "rope_scaling": {"type": "longrope"}, "rope_theta": 10000.0,
+    "sliding_window": 262144, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "transformers_version": "4.45.0", "use_cache": true, "vocab_size": 200064})");
+  for (const char* key : {"short_factor", "long_factor"}) phi4["rope_scaling"][key] = std::vector<double>(48, 1.0);
+  const auto mini = parse(phi4);
+  CHECK(mini.rope.turned(mini.head_dim) == 96);
+  CHECK(mini.rope.factor == 32);
+  const auto glm4 = parse_decoder_config(R"({"architectures": ["Glm4ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "eos_token_id": [151329, 151336, 151338], "head_dim": 128, "hidden_act": "silu",
+    "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 13696, "max_position_embeddings": 32768,
+    "model_type": "glm4", "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 2,
+    "pad_token_id": 151329, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-05, "rope_theta": 10000.0,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "transformers_version": "4.52.0.dev0", "use_cache": true,
+    "vocab_size": 151552})",
+                                         "GLM-4-9B-0414");
+  CHECK_FALSE(glm4.qkv_bias);
+  const auto gemma2 = parse_decoder_config(R"({"architectures": ["Gemma2ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
+    "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 128, "hidden_act": "gelu_pytorch_tanh",
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 4608, "initializer_range": 0.02,
+    "intermediate_size": 36864, "max_position_embeddings": 8192, "model_type": "gemma2", "num_attention_heads": 32,
+    "num_hidden_layers": 46, "num_key_value_heads": 16, "pad_token_id": 0, "query_pre_attn_scalar": 144,
+    "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 4096, "sliding_window_size": 4096,
+    "torch_dtype": "float32", "transformers_version": "4.42.0.dev0", "use_cache": true, "vocab_size": 256000,
+    "_attn_implementation": null})",
+                                           "Gemma-2-27b");
+  CHECK(gemma2.attention_scale == 1.0 / 12);
+  CHECK(gemma2.tied_head);
+  const auto gemma3 = parse_decoder_config(R"({"architectures": ["Gemma3ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "attn_logit_softcapping": null, "bos_token_id": 2, "cache_implementation": "hybrid",
+    "eos_token_id": [1, 106], "final_logit_softcapping": null, "head_dim": 256,
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1152, "initializer_range": 0.02,
+    "intermediate_size": 6912, "max_position_embeddings": 32768, "model_type": "gemma3_text",
+    "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1, "pad_token_id": 0,
+    "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000, "rope_scaling": null,
+    "rope_theta": 1000000, "sliding_window": 512, "sliding_window_pattern": 6, "torch_dtype": "bfloat16",
+    "transformers_version": "4.50.0.dev0", "use_cache": true, "vocab_size": 262144})",
+                                           "Gemma-3-1b");
+  CHECK(std::count(gemma3.windows.begin(), gemma3.windows.end(), 0) == 4);
+  CHECK(gemma3.window_rope->theta == 10000);
 }
 
 TEST_CASE("files as models are published with are read: Llama 3.1, Qwen2.5, Qwen3-MoE, Mixtral") {

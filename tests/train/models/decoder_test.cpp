@@ -4,6 +4,7 @@
 // Models are tiny and their values drawn, so each test takes milliseconds.
 #include "tests/support/ranks.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "trainer/models/capped_attention.hpp"
 #include "trainer/models/generate.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/models/label_log_probabilities.hpp"
@@ -256,8 +257,89 @@ TEST_CASE("swiglu and rotation have the gradients of their formulas") {
       torch::autograd::grad({(expected * pull).sum()}, {heads})[0]));
 }
 
-TEST_CASE("the cache gives the logits of the whole row, one token at a time, with windows too") {
-  auto model = make_model(small_config());
+TEST_CASE("a part of a head turns, by neighbours or by halves, and the rest stays") {
+  torch::manual_seed(5);
+  const auto heads = torch::randn({2, 4, 3, 10}, at::kDouble).requires_grad_();
+  const auto positions = torch::tensor({{0, 1, 5, 7}, {2, 3, 4, 9}}, at::kLong);
+  const auto pull = torch::randn(heads.sizes(), at::kDouble);
+  for (const bool by_neighbours : {false, true}) {
+    const auto tables = Rope({.theta = 100, .part = 0.6, .by_neighbours = by_neighbours}, 10, 64).tables(positions);
+    REQUIRE(tables.cos.size(-1) == 3);
+    const auto turning = heads.narrow(-1, 0, 6);
+    const auto pairs = by_neighbours ? turning.unflatten(-1, {3, 2}) : turning.unflatten(-1, {2, 3}).transpose(-1, -2);
+    const auto a = pairs.select(-1, 0), b = pairs.select(-1, 1);
+    const auto turned =
+        torch::stack({a * tables.cos - b * tables.sin, b * tables.cos + a * tables.sin}, by_neighbours ? -1 : -2);
+    const auto expected = torch::cat({turned.flatten(-2), heads.narrow(-1, 6, 4)}, -1);
+    const auto ours = std::get<0>(rotate(heads, heads, tables));
+    CHECK(ours.allclose(expected));
+    CHECK(torch::autograd::grad({(ours * pull).sum()}, {heads})[0].allclose(
+        torch::autograd::grad({(expected * pull).sum()}, {heads})[0]));
+  }
+}
+
+TEST_CASE("capped attention a few rows at a time is that of its formula, with windows, segments and groups") {
+  torch::manual_seed(6);
+  const auto tensor = [](std::int64_t heads) { return torch::randn({2, 11, heads, 4}).mul_(2).requires_grad_(); };
+  const auto queries = tensor(4), keys = tensor(2), values = tensor(2), pull = torch::randn({2, 11, 4, 4});
+  const auto segments =
+      torch::tensor({{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2}, {0, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1}}, at::kLong);
+  const auto places = at::arange(11), distance = places.unsqueeze(1) - places.unsqueeze(0);
+  const auto gradients = [&](const at::Tensor& mixed) {
+    return torch::autograd::grad({(mixed * pull).sum()}, {queries, keys, values});
+  };
+  for (const std::int64_t window : {0, 3}) {
+    for (const auto& given : {at::Tensor(), segments}) {
+      auto hidden = (distance < 0).unsqueeze(0).unsqueeze(0);
+      if (window > 0) hidden = hidden | (distance >= window);
+      if (given.defined()) hidden = hidden | (given.unsqueeze(2) != given.unsqueeze(1)).unsqueeze(1);
+      const auto by_head = [](const at::Tensor& x) { return x.repeat_interleave(4 / x.size(2), 2).transpose(1, 2); };
+      const auto scores = at::matmul(by_head(queries), by_head(keys).transpose(2, 3)) * 0.7;
+      const auto weights = (1.5 * (scores / 1.5).tanh()).masked_fill(hidden, -INFINITY).softmax(-1);
+      const auto expected = at::matmul(weights, by_head(values)).transpose(1, 2);
+      const auto wanted = gradients(expected);
+      for (const std::int64_t at_a_time : {1, 200, 1 << 20}) {
+        CAPTURE(at_a_time);
+        const auto mixed = attend_capped(queries, keys, values, given,
+                                         {.window = window, .scale = 0.7, .cap = 1.5, .at_a_time = at_a_time});
+        CHECK(relative(mixed, expected) < 1e-5);
+        const auto ours = gradients(mixed);
+        for (std::size_t i = 0; i < 3; ++i) CHECK(relative(ours[i], wanted[i]) < 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "capped logits give the log-probabilities and gradients of their formula, in pieces and whatever the weights") {
+  torch::manual_seed(7);
+  const auto hidden = torch::randn({6, 8}).requires_grad_(), head = torch::randn({20, 8}).requires_grad_();
+  const auto labels = torch::tensor({1, 2, 19, 0, 4, 4}, at::kLong);
+  for (const auto& pull : {torch::ones({6}), torch::randn({6})}) {
+    const auto logits = (torch::linear(hidden, head) / 2).tanh() * 2;
+    const auto expected = logits.log_softmax(-1).gather(1, labels.unsqueeze(1)).squeeze(1);
+    const auto wanted = torch::autograd::grad({(expected * pull).sum()}, {hidden, head});
+    for (const std::int64_t at_a_time : {1, 1 << 20}) {
+      for (const auto& weights : {c10::make_intrusive<TokenWeights>(), c10::intrusive_ptr<TokenWeights>()}) {
+        const auto values = label_log_probabilities(hidden, head, labels, at_a_time, weights, {}, 2);
+        CHECK(relative(values, expected) < 1e-5);
+        const auto ours = torch::autograd::grad({(values * pull).sum()}, {hidden, head});
+        for (std::size_t i = 0; i < 2; ++i) CHECK(relative(ours[i], wanted[i]) < 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("the cache gives the logits of the whole row, one token at a time, with windows and caps too") {
+  auto config = small_config();
+  SUBCASE("windows") {}
+  SUBCASE("caps") {
+    config.score_cap = 0.5, config.logit_cap = 2, config.norm = NormKind::RmsOnePlus;
+  }
+  SUBCASE("one projection") {
+    config.fused_qkv = config.fused_gate_up = true;
+  }
+  auto model = make_model(config);
   const auto ids = random_ids(1, 12);
   const auto whole = logits_of(model, {.ids = ids});
   KeyValueCache cache(2, 12);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Families beside the first six, against transformers and PEFT: a model of each, its options drawn from a seed.
 # Logits, log-probabilities and every gradient in fp32; ten steps of AdamW on one process and under ddp, fsdp and hsdp;
-# greedy generation; what we save, opened by transformers; an adapter on every linear layer, trained and loaded by PEFT.
+# greedy generation; what we save, opened by transformers; an adapter on every linear layer, trained and loaded by PEFT, also over NF4.
 # The last cases are wrong on purpose, one a family, and must be told apart.
 #   families_peer_test.py MODELS_PEER TUNING_ORACLE [SEED [ROUNDS [FAMILY…]]]
 import json
@@ -18,6 +18,7 @@ import models_peer_test as base  # sets what transformers reads before it is imp
 import peft
 import torch
 import transformers
+from bitsandbytes.functional import dequantize_4bit, quantize_4bit
 from safetensors.torch import load_file
 
 STEPS, ROWS, TIME = 10, 24, 8  # of tuning_oracle.cpp
@@ -64,12 +65,62 @@ def granite(draw):
             "logits_scaling": draw.choice((1.0, 4.0, 13.0)), "rope_parameters": scaling(draw)}
 
 
+def longrope(draw, pairs):
+    factors = {key: [round(draw.uniform(1.0, 5.0), 3) for _ in range(pairs)] for key in ("short_factor", "long_factor")}
+    return {"rope_type": "longrope", "rope_theta": draw.choice((50.0, 1e4)), **factors,
+            **draw.choice(({}, {"factor": 3.0}, {"attention_factor": 1.3}))}
+
+
+def phi3(draw):
+    """Batches of 24 tokens and the 17 that are generated are within the context of pretraining, or not."""
+    changes = {**common(draw), "sliding_window": draw.choice((None, 5, 40)),
+               "original_max_position_embeddings": draw.choice((9, 20, 40))}
+    del changes["attention_bias"]
+    changes["hidden_size"] = changes["num_attention_heads"] * draw.choice((8, 12, 16))
+    part = draw.choice((0.5, 1.0))
+    pairs = int(changes["hidden_size"] // changes["num_attention_heads"] * part) // 2
+    changes["rope_parameters"] = {"partial_rotary_factor": part, **draw.choice((
+        longrope(draw, pairs), longrope(draw, pairs), {"rope_type": "default", "rope_theta": 1e4}))}
+    return changes
+
+
+def glm4(draw):
+    return {**common(draw), "head_dim": draw.choice((8, 12, 16)), "rms_norm_eps": draw.choice((1.5625e-7, 1e-3)),
+            "rope_parameters": {**draw.choice(({}, {"partial_rotary_factor": 0.5}, {"partial_rotary_factor": 1.0})),
+                                **scaling(draw)}}
+
+
+def gemma(draw):
+    changes = {**common(draw), "head_dim": draw.choice((6, 8, 16)), "sliding_window": draw.choice((3, 6, 30)),
+               "query_pre_attn_scalar": draw.choice((4, 9, 64)), "final_logit_softcapping": draw.choice((None, 1.0, 4.0)),
+               "rms_norm_eps": draw.choice((1e-6, 1e-3))}
+    layers = changes["num_hidden_layers"] = draw.choice((2, 3))
+    if draw.random() < 0.5:
+        changes["layer_types"] = [draw.choice(("full_attention", "sliding_attention")) for _ in range(layers)]
+    return changes
+
+
+def gemma2(draw):
+    return {**gemma(draw), "attn_logit_softcapping": draw.choice((None, 0.5, 2.0)), "rope_parameters": scaling(draw)}
+
+
+def gemma3_text(draw):
+    changes = {**gemma(draw), "rope_parameters": {
+        "full_attention": scaling(draw), "sliding_attention": {"rope_type": "default", "rope_theta": 700.0}}}
+    return changes
+
+
 # name -> its class, what is drawn, and what ours is told instead of the truth
 FAMILIES = {
     "olmo": ("Olmo", olmo, {"clip_qkv": 0.05}),
     "olmo2": ("Olmo2", olmo2, {"rms_norm_eps": 0.01}),
     "olmo3": ("Olmo3", olmo3, {"sliding_window": 2, "layer_types": None}),
     "granite": ("Granite", granite, {"attention_multiplier": 0.2}),
+    "phi3": ("Phi3", phi3, {"rope_parameters": {"partial_rotary_factor": 1.0, "rope_theta": 77.0}}),
+    "glm4": ("Glm4", glm4, {"rope_parameters": {"partial_rotary_factor": 0.5, "rope_theta": 77.0}}),
+    "gemma2": ("Gemma2", gemma2, {"attn_logit_softcapping": 0.25}),
+    "gemma3_text": ("Gemma3Text", gemma3_text, {"sliding_window": 2, "layer_types": None,
+                                                "sliding_window_pattern": 2}),
 }
 WORLDS = [("none", 1, "recompute"), ("ddp", 2, "slices"), ("fsdp", 2, "recompute"), ("hsdp", 4, "-")]
 
@@ -85,10 +136,28 @@ def opened(folder, attn_implementation="eager"):
     return transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation=attn_implementation)
 
 
-def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world):
-    """Ten steps of an adapter on every linear layer, ours and PEFT's from the same values."""
+def over_nf4(model):
+    """Each linear layer but the head with the values that 4 bits keep. Blocks are taken as rows: of other rows
+    bitsandbytes 0.50 decodes some with the scales of others where the processor has AVX-512."""
+    with torch.no_grad():
+        for name, module in model.named_modules():
+            if isinstance(module, torch.nn.Linear) and name != "lm_head":
+                flat = module.weight.flatten()
+                blocks = torch.nn.functional.pad(flat, (0, -len(flat) % 64)).view(-1, 64)
+                kept = dequantize_4bit(*quantize_4bit(blocks, blocksize=64, quant_type="nf4", compress_statistics=True))
+                module.weight.copy_(kept.flatten()[:len(flat)].view_as(module.weight))
+    return model
+
+
+def other_way(folder):
+    model = opened(folder)
+    return opened(folder, attn_implementation="sdpa").float() if model._supports_sdpa else model.double()
+
+
+def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world, stored=0):
+    """Ten steps of an adapter on every linear layer, ours and PEFT's from the same values; `stored`: over NF4."""
     torch.manual_seed(2)
-    adapted = peft.get_peft_model(opened(folder), peft.LoraConfig(task_type="CAUSAL_LM", r=3, lora_alpha=5,
+    adapted = peft.get_peft_model(over_nf4(opened(folder)) if stored else opened(folder), peft.LoraConfig(task_type="CAUSAL_LM", r=3, lora_alpha=5,
                                                                   target_modules="all-linear"))
     with torch.no_grad():
         for key, parameter in adapted.named_parameters():
@@ -96,7 +165,7 @@ def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world):
                 parameter.normal_(0, 0.05)
     adapted.save_pretrained(work + "/first")
     os.makedirs(work + "/ours")
-    subprocess.run([oracle, "train", folder, work + "/first", work + "/ours", *map(str, world), "1", "0", "0", "0"],
+    subprocess.run([oracle, "train", folder, work + "/first", work + "/ours", *map(str, world), "1", "0", "0", str(stored)],
                    check=True, timeout=120)
     with open(work + "/ours/losses") as file:
         ours = torch.tensor([float(line) for line in file], dtype=torch.float64)
@@ -109,8 +178,11 @@ def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world):
         if step < STEPS:
             loss.backward()
             optimizer.step()
-    comparison.hold(f"{name}: losses of an adapter under {world}", ours, torch.tensor(theirs, dtype=torch.float64),
+    over = " over NF4" if stored else ""
+    comparison.hold(f"{name}: losses of an adapter{over} under {world}", ours, torch.tensor(theirs, dtype=torch.float64),
                     tolerance=2e-5)
+    if stored:
+        return
     with torch.no_grad():
         back = peft.PeftModel.from_pretrained(opened(folder), work + "/ours/adapter")
         again = adapter_loss(back, STEPS, vocabulary)
@@ -120,8 +192,9 @@ def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world):
 
 
 def compare_forward(comparison, name, path, folder, expected, batch):
-    """Within 1e-5, or as near as transformers' own two ways to attend are: gradients of keys are sums that cancel."""
-    again = base.peer_forward(opened(folder, attn_implementation="sdpa").float(), batch)
+    """Within 1e-5, or as near as transformers' own two ways to attend are: gradients of keys are sums that cancel.
+    Where there is one way only, as near as that is in fp32 and in fp64."""
+    again = base.peer_forward(other_way(folder), batch)
     ours = load_file(path)
     for key in sorted(set(ours) ^ set(expected)):
         comparison.faults.append(f"{name}: only {'ours' if key in ours else 'transformers'} has {key}")
@@ -147,6 +220,29 @@ def compare_generated(comparison, name, folder, path, batch):
     ours = load_file(path)["tokens"].tolist()
     if ours != theirs:
         comparison.faults.append(f"{name} generated {ours}, transformers {theirs}")
+
+
+def compare_defaults(comparison, program, names):
+    """A model as large as transformers' own default of each family: the names and sizes of its tensors."""
+    with tempfile.TemporaryDirectory() as top:
+        configs = {name: getattr(transformers, FAMILIES[name][0] + "Config")() for name in names}
+        with open(top + "/cases", "w") as file:
+            for name, config in configs.items():
+                config.save_pretrained(f"{top}/{name}")
+                file.write(f"shapes {top}/{name} none 1 - {top}/{name}.shapes\n")
+        subprocess.run([program, top + "/cases"], check=True, timeout=60)
+        for name, config in configs.items():
+            with torch.device("meta"):
+                model = transformers.AutoModelForCausalLM.from_config(config)
+            theirs = {key: list(value.shape) for key, value in model.state_dict().items()}
+            if config.tie_word_embeddings:
+                del theirs["lm_head.weight"]
+            with open(f"{top}/{name}.shapes") as file:
+                ours = {words[0]: [int(size) for size in words[1:]] for words in map(str.split, file)}
+            comparison.count += len(theirs)
+            if ours != theirs:
+                keys = [key for key in sorted(set(ours) | set(theirs)) if ours.get(key) != theirs.get(key)]
+                comparison.faults.append(f"{name}'s default has other tensors: {keys[:5]}")
 
 
 def round_of(comparison, seed, programs, names):
@@ -185,6 +281,8 @@ def round_of(comparison, seed, programs, names):
             world = draw.choice((("none", 1, 0), ("ddp", 2, 0), ("fsdp", 2, 0), ("hsdp", 4, 2)))
             compare_adapter(comparison, name, at(name), at(name + "_adapter"), programs[1],
                             base.MODELS[name][1]["vocab_size"], world)
+            compare_adapter(comparison, name, at(name), at(name + "_quantized"), programs[1],
+                            base.MODELS[name][1]["vocab_size"], draw.choice((("ddp", 2, 0), ("fsdp", 2, 0))), stored=1)
             found = base.difference(load_file(at(name + ".wrong"))["logits"], expected[name]["logits"])
             if found <= 10 * base.TOLERANCE:
                 comparison.faults.append(f"a wrong {name} differs by {found:.2e} only: it would not be noticed")
@@ -194,6 +292,7 @@ def main(programs, seed=1, rounds=1, *names):
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
     comparison = base.Comparison()
+    compare_defaults(comparison, programs[0], names or list(FAMILIES))
     for number in range(int(seed), int(seed) + int(rounds)):
         before = len(comparison.faults)
         round_of(comparison, number, programs, names or list(FAMILIES))

@@ -2,11 +2,12 @@
 // Our side of the comparison with transformers: runs model folders on given batches, writes what they compute.
 // Started by models_peer_test.py, which makes the folders and batches and holds the results to transformers'.
 // Ranks are threads. All cases in one process, since a start costs more than a tiny model.
-//   sealift-models-peer CASES    each line: forward|train|save|generate FOLDER METHOD RANKS OPTIONS OUT
+//   sealift-models-peer CASES    each line: forward|train|save|generate|shapes FOLDER METHOD RANKS OPTIONS OUT
 #include "tests/support/ranks.hpp"
 #include "trainer/models/generate.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/models/moe.hpp"
+#include "trainer/models/stored_experts.hpp"
 
 #include <fstream>
 #include <iostream>
@@ -149,7 +150,22 @@ void generate_tokens(const Case& test, const train::World& world) {
   if (world.rank == world.size - 1) write_all(test.out, {{"tokens", torch::tensor(tokens)}});
 }
 
+/// Names and sizes of the tensors that a folder of the config holds; there are no values.
+void write_shapes(const Case& test) {
+  const auto config = read_decoder_config(test.folder);
+  const train::MetaDevice meta;
+  std::ofstream file(test.out);
+  for (const auto& item : DecoderImpl(config).named_parameters()) {
+    for (const auto& [name, sizes] : stored_tensors(item.key(), item.value().sizes())) {
+      file << name;
+      for (const auto size : sizes) file << ' ' << size;
+      file << '\n';
+    }
+  }
+}
+
 void run(const Case& test) {
+  if (test.verb == "shapes") return write_shapes(test);
   const auto body = [&](const train::World& world) {
     if (test.verb == "forward") return forward(test, world);
     if (test.verb == "train") return train_steps(test, world);

@@ -108,8 +108,8 @@ def make(name, folder, reward=False):
     family, changes, kind = MODELS[name]
     config = getattr(transformers, family + "Config")(**{**BASE, **changes}, **(dict(num_labels=1) if reward else {}))
     torch.manual_seed(sorted(MODELS).index(name))
-    kinds = family + ("ForSequenceClassification" if reward else "ForCausalLM")
-    model = getattr(transformers, kinds)._from_config(config, attn_implementation="eager").float()
+    kind = transformers.AutoModelForSequenceClassification if reward else transformers.AutoModelForCausalLM
+    model = kind.from_config(config, attn_implementation="eager").float()
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             if parameter.dim() == 1:  # norms and biases, which transformers makes ones and zeros

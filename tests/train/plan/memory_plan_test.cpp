@@ -62,8 +62,8 @@ class Draw {
 };
 
 DecoderConfig draw_config(Draw& draw) {
-  const auto family =
-      draw.of<std::string>({"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "olmo", "olmo2", "granite"});
+  const auto family = draw.of<std::string>({"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "olmo",
+                                            "olmo2", "granite", "phi3", "glm4", "gemma2", "gemma3_text"});
   const auto& row = *find_family(family);
   DecoderConfig config{.family = family};
   config.vocabulary = draw.of<std::int64_t>({512, 3000});
@@ -85,6 +85,14 @@ DecoderConfig draw_config(Draw& draw) {
     config.embedding_scale = 12, config.residual_scale = 0.2, config.logit_divisor = 8;
     config.attention_scale = 0.1;
   }
+  config.fused_qkv = row.fused_qkv;
+  config.fused_gate_up = row.fused_gate_up;
+  config.rope.part = row.rotary_part.value_or(1);
+  config.rope.by_neighbours = row.rope_by_neighbours;
+  config.activation = row.activation;
+  config.score_cap = row.score_cap.value_or(0);
+  config.logit_cap = row.logit_cap.value_or(0);
+  if (row.scales_embedding) config.embedding_scale = 12;
   config.tied_head = draw.below(3) == 0;
   if (family == "qwen3_moe" || family == "mixtral") {
     config.experts = ExpertConfig{.experts = 4,

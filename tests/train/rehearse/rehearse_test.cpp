@@ -35,6 +35,14 @@ class ConfigFile {
                     : std::string(),
         "}");
   }
+  /// Of a family by its name, with the keys that it has beside the usual ones.
+  explicit ConfigFile(const std::string& family, const std::string& more = "")
+      : path_(std::filesystem::temp_directory_path() / c10::str("rehearse_", getpid(), "_", family, ".json")) {
+    std::ofstream(path_) << c10::str(R"({"model_type": ")", family, R"(", "hidden_size": 256, "intermediate_size": 768,
+        "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 61,
+        "max_position_embeddings": 512, "pad_token_id": 0, "dtype": "float32")",
+                                     more, "}");
+  }
   ~ConfigFile() { std::filesystem::remove(path_); }
   ConfigFile(const ConfigFile&) = delete;
   ConfigFile& operator=(const ConfigFile&) = delete;
@@ -252,6 +260,10 @@ TEST_CASE("the rehearsed peak is that of the CPU's allocator, within 5 %") {
   CountingAllocator::install();
   at::set_num_threads(1);
   const ConfigFile dense(256, 6), sparse(128, 4, 8);
+  const auto factors = "[" + c10::Join(", ", std::vector<double>(32, 1.5)) + "]";
+  const ConfigFile phi3("phi3", c10::str(R"(, "rope_scaling": {"type": "longrope", "short_factor": )", factors,
+                                         R"(, "long_factor": )", factors, "}")),
+      glm4("glm4"), gemma2("gemma2", R"(, "sliding_window": 64)"), gemma3("gemma3_text", R"(, "sliding_window": 64)");
   struct Case {
     std::filesystem::path model;
     Policy policy;
@@ -261,7 +273,10 @@ TEST_CASE("the rehearsed peak is that of the CPU's allocator, within 5 %") {
   for (const auto& [model, policy, ranks, recompute] :
        {Case{dense.path(), fsdp(), 4, true}, Case{dense.path(), fsdp(), 4, false}, Case{dense.path(), ddp(), 4, true},
         Case{dense.path(), hsdp(2), 4, true}, Case{sparse.path(), fsdp(), 4, true}, Case{dense.path(), fsdp(), 1, true},
-        Case{dense.path(), halved(fsdp()), 4, true}}) {
+        Case{dense.path(), halved(fsdp()), 4, true}, Case{phi3.path(), fsdp(), 4, true},
+        Case{phi3.path(), halved(fsdp()), 4, false}, Case{glm4.path(), fsdp(), 4, false},
+        Case{gemma2.path(), fsdp(), 4, true}, Case{gemma2.path(), halved(fsdp()), 4, false},
+        Case{gemma3.path(), fsdp(), 4, false}}) {
     auto options = job(model, policy, ranks);
     options.tokens = 256;
     options.recompute = recompute;
@@ -271,6 +286,7 @@ TEST_CASE("the rehearsed peak is that of the CPU's allocator, within 5 %") {
     auto world = others.world(at::kCPU);
     const auto done = run(options, world, others.group_options());
     const auto compare = [&](const std::string& part, std::int64_t got, std::int64_t wanted) {
+      CAPTURE(model);
       CAPTURE(to_string(policy.method));
       CAPTURE(ranks);
       CAPTURE(recompute);
