@@ -217,7 +217,7 @@ class Steps {
       return residual_ + attention->forward(input, around_);
     };
     norm("post_attention_layernorm");
-    const auto mlp = ready(std::make_shared<trainer::MlpImpl>(job_.width, job_.mlp_width, false), prefix + "mlp");
+    const auto mlp = ready(std::make_shared<trainer::MlpImpl>(config_, job_.mlp_width), prefix + "mlp");
     pieces_.back().run = [this, mlp](const at::Tensor& input) {
       return residual_ + std::get<0>(mlp->forward(input, {}));
     };
