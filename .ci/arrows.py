@@ -7,6 +7,7 @@
 #   inside a part   a room uses its own floor and those below it (FLOORS); neither rooms nor files use each other in a circle
 #   building        no CMakeLists.txt compiles a source of another part
 #   umbrellas       each public header is listed in its half's umbrella, after the headers that it includes (but BY_PROGRAMS)
+#   makers          the core's code names no maker of devices, but in the one file that brings a maker's collectives
 #   third parties   each library is included by its one door, and none by a public header of the bundle half
 #   arrows.py [ROOT]
 import pathlib
@@ -85,6 +86,10 @@ DOORS = {
     r"^CLI/": {"bundle/host/command_line."},
     r"^torch/csrc/distributed/": {"include/sealift/train/comm/", "trainer/", "verify/"},
 }
+
+# Of the core: what names a maker of devices, and who may. All else asks c10, so that any device does.
+MAKERS = re.compile(r"\bis_(?:cuda|hip|xpu|mps|privateuseone)\b|\bk(?:CUDA|HIP|XPU|MPS)\b|\b(?:at|c10|torch)::(?:cuda|hip|xpu)::|\bProcessGroupNCCL\b")
+MAKERS_DOOR = "include/sealift/train/comm/nccl_backend.hpp"
 
 
 def part_of(path):
@@ -171,6 +176,9 @@ def main():
         umbrella = path == f"include/sealift/{part}.hpp"
         if part not in ("bundle", "tests") and "bundle::detail" in file.read_text():
             faults.append(f"{path}: uses bundle::detail, which is for the bodies of bundle alone")
+        code = re.sub(r"//.*", "", file.read_text()) if part == "train" and path != MAKERS_DOOR else ""
+        for name in dict.fromkeys(MAKERS.findall(code)):
+            faults.append(f"{path}: names {name}, a maker's; ask c10, or write it in {MAKERS_DOOR}")
         if part in FLOORS and not umbrella and floor_of(path) is None:
             faults.append(f"{path}: stands in a room that FLOORS does not name")
         header = header_of(path)

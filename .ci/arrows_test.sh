@@ -79,6 +79,12 @@ echo 'int twice(int value) { return bundle::detail::half(value); }' > "$tree/pac
 if output=$(python3 "$check" "$tree"); then echo "not found: bundle::detail in a tool"; exit 1; fi
 grep -q 'packager/host/inner.cpp: uses bundle::detail' <<< "$output"
 rm "$tree/packager/host/inner.cpp"
+for code in 'bool gpu(const at::Tensor& t) { return t.is_cuda(); }' 'auto device = at::kCUDA;' 'auto stream = c10::cuda::getCurrentCUDAStream();'; do
+  printf '// is_cuda() is said here\n%s\n' "$code" > "$tree/include/sealift/train/comm/maker.hpp"
+  if output=$(python3 "$check" "$tree"); then echo "not found: a maker in the core: $code"; exit 1; fi
+  [ "$(grep -c 'comm/maker.hpp: names' <<< "$output")" = 1 ] || { echo "not named: $code: $output"; exit 1; }
+done
+rm "$tree/include/sealift/train/comm/maker.hpp"
 mkdir "$tree/packager/attic"
 touch "$tree/packager/attic/x.cpp" "$tree/include/sealift/bundle/core/forgotten.hpp" "$tree/include/sealift/train/comm/t_inl.hpp"
 if output=$(python3 "$check" "$tree"); then echo "not found: a header that no umbrella lists"; exit 1; fi
