@@ -18,10 +18,6 @@ import subprocess
 import sys
 import warnings
 
-warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
-
-from torch.distributed import TCPStore
-
 import forked
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,13 +40,21 @@ Comparison = collections.namedtuple("Comparison", "name model ours peers setting
                                     defaults=((), LOSS_TOLERANCE, FIRST_TOLERANCE))
 
 
+def store():
+    """Where ranks meet. Whatever else is compared needs no torch here, whose import takes seconds."""
+    warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+    from torch.distributed import TCPStore
+
+    return TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+
 class Job:
     """The ranks of one side, alive over all rounds, blocked between them."""
 
     def __init__(self, program, model, side, settings):
         self.ranks = []
         self.settings = side.peer_settings
-        self.store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # where its ranks meet
+        self.store = store() if side.ranks > 1 else None
         arguments = ["--model", model, "--method", side.method, "--micro-batches", str(side.micro_batches), "--device", DEVICE, *settings]
         for rank in range(side.ranks):
             environment = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
