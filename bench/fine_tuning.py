@@ -30,8 +30,7 @@ def write_rows(options, folder):
     """The rows of all steps, by peers.py's formula: JSON lines for Python, a token file for ours."""
     vocabulary = json.loads((pathlib.Path(options.model) / "config.json").read_text())["vocab_size"]
     rows = peers.token_rows(options, vocabulary).view(-1, options.time).tolist()
-    options.data = str(folder / "rows.jsonl")
-    pathlib.Path(options.data).write_text("".join(json.dumps({"input_ids": row}) + "\n" for row in rows))
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"input_ids": row}) + "\n" for row in rows))
     token_rows.write(folder / "rows.tokens", rows, vocabulary)
 
 
@@ -112,6 +111,15 @@ def held(runs, precision):
     return failed
 
 
+def apart(context, work, *arguments):
+    """Does `work` in a process that has imported torch already, which takes seconds."""
+    process = context.Process(target=work, args=arguments)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit(process.exitcode)
+
+
 def main():
     parser = peers.make_parser()
     parser.add_argument("--program", required=True, help="sealift-train")
@@ -122,15 +130,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that ranks end too
     context = peers.prepared(options.backend)
     if options.make and not os.path.exists(os.path.join(options.model, "config.json")):
-        maker = context.Process(target=peers.make, args=(options.make, options.model))
-        maker.start()
-        maker.join()
+        apart(context, peers.make, options.make, options.model)
     peers.settle(parser, options)
     adapter = os.path.join(options.model, "adapter")
     options.adapter = options.adapter or (adapter if os.path.isdir(adapter) else None)
     with tempfile.TemporaryDirectory(dir=pathlib.Path(options.model).parent) as name:
         options.work = pathlib.Path(name)
-        write_rows(options, options.work)
+        apart(context, write_rows, options, options.work)
+        options.data = str(options.work / "rows.jsonl")
         runs = [*peers.races(options, context), *races(options)]
     failed = held(runs, options.precision)
     if failed:

@@ -393,7 +393,8 @@ def settle(parser, options):
         options.ranks = cards or 2
     if cards and options.ranks > cards:
         parser.error(f"--ranks {options.ranks}: there are {cards} GPUs, and NCCL takes no two ranks on one; use at most {cards}")
-    if options.ranks < 1 or options.rows < 1 or options.rows % options.ranks:
+    shares = options.ranks if any(method != "plain" for _, method, _ in wanted(options)) else 1
+    if options.ranks < 1 or options.rows < 1 or options.rows % shares:
         parser.error(f"--rows {options.rows}: each of {options.ranks} ranks takes as many; use a multiple of {options.ranks}")
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
 ROOT = pathlib.Path(sys.argv[1])
 TRAIN = """#!/usr/bin/env python3
 import json, os, pathlib, signal, subprocess, sys
@@ -27,11 +28,14 @@ if sys.argv[1] == "run":
         subprocess.Popen(["sleep", os.environ["SLEEP"]], start_new_session=True).wait()
     print("a run's figures"); sys.exit(0)
 loss = {"wrong loss": 5.0001, "nan": float("nan")}.get(broken[0], 5.00001)
-(out / "result.json").write_text(json.dumps({"losses": [loss, 4.0], "monitor": {"peak_host_memory_bytes": 2**20},
+which, _, share = broken[0].partition(" off by ")
+losses = [5 * (1 + float(share)) if which == "first" else loss, 4 * (1 + float(share)) if which == "last" else 4.0]
+(out / "result.json").write_text(json.dumps({"losses": losses, "monitor": {"peak_host_memory_bytes": 2**20},
                                             "device": {}, "torch_version": "0"}))
-(out / "log.jsonl").write_text('{"tokens_per_second": 200.0}\\n' * 5)
+steps = int(sys.argv[sys.argv.index("--max-steps") + 1])
+(out / "log.jsonl").write_text('{"tokens_per_second": 200.0}\\n' * steps)
 if "BENCH_PROFILE" in os.environ:
-    lines = ["aten::mm\\tCPU\\t%d\\t%d\\t1\\naten::_fused_adamw_\\tCPU\\t%d\\t%d\\t1\\n" % (at, at + 3, at + 5, at + 7) for at in range(0, 50, 10)]
+    lines = ["aten::mm\\tCPU\\t%d\\t%d\\t1\\naten::_fused_adamw_\\tCPU\\t%d\\t%d\\t1\\n" % (at, at + 3, at + 5, at + 7) for at in range(0, 10 * steps, 10)]
     open(os.environ["BENCH_PROFILE"], "w").write("".join(lines))
 """
 PEERS = """
@@ -47,6 +51,13 @@ def on_ranks(options, context, count, work=None):
     return [{"ms_per_step": 1.0, "tokens_per_second": 100, "peak_mib": 7, "first_loss": 5.0, "last_loss": 4.0}], why
 def lacks(options): return os.environ["BREAK"] == "no peers"
 def forking(): return None
+class here:
+    class Process:
+        exitcode = 0
+        def __init__(self, target, args): self.target, self.args = target, args
+        def start(self): self.target(*self.args)
+        def join(self): pass
+def prepared(backend): return here
 def make(shape, folder): raise SystemExit("not asked for")
 class token_table(list):
     def view(self, *_): return self
@@ -75,9 +86,9 @@ def lay_out(folder):
     return folder / "bench/gpu.sh", folder / "built"
 
 
-def start(script, build, broken, only="", **more):
+def start(script, build, broken, only="", tiny=True, **more):
     page = build.parent / "page.md"
-    command = [script, "--device", "cpu", "--tiny", "--build", build, "--out", page, *(["--only", only] if only else [])]
+    command = [script, "--device", "cpu", *(["--tiny"] if tiny else []), "--build", build, "--out", page, *(["--only", only] if only else [])]
     return page, subprocess.Popen(command, env=dict(os.environ, BREAK=broken, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -101,6 +112,38 @@ def check(script, build, broken, parts, said, on_page, kept=(), only="", absent=
             assert (figure in text) == (name not in [*parts.split(), *absent] or name in kept), (broken, name, text)
     for each in on_page:
         assert each in text, (broken, each, text)
+
+
+RACES = "tuning_exact,tuning_lora,tuning_qlora,tuning_full"  # in fp32, bf16, bf16 and mixed: what a GPU runs, not in small
+
+
+def check_races(script, build, broken, parts):
+    """Of all races `parts` fail, these alone."""
+    model = script.parent.parent / "build/bench/qwen1.5b"
+    model.mkdir(parents=True, exist_ok=True)
+    (model / "config.json").write_text('{"vocab_size": 9}')
+    page, running = start(script, build, broken, RACES, tiny=False)
+    _, stderr = running.communicate(timeout=100)
+    assert running.returncode == (1 if parts else 0), (broken, running.returncode, stderr)
+    assert (f"these parts failed: {parts};" in stderr) == bool(parts), (broken, stderr)
+    if not parts:
+        text = page.read_text()
+        for row in ("lora_plain_ours` | 1 | 1 x 512 | fp32", "lora_fsdp_ours` | 2 | 4 x 2048 | bf16", "qlora_ddp_ours` | 2 | 4 x 2048 | bf16",
+                    "full_fsdp_ours` | 2 | 2 x 2048 | mixed"):
+            assert row in text, (row, text)
+
+
+def test_race_bounds():
+    """Fine-tuning: a first or last loss that is another by more than rounding fails, in each precision, and by less does not."""
+    import fine_tuning
+    for precision, of_first, of_last in (("fp32", 1e-5, 1e-4), ("mixed", 1e-2, 2e-2), ("bf16", 1e-2, 5e-2)):
+        def failed(first, last, tuner="lora"):
+            ours = {"name": f"{tuner}_plain_ours", "first_loss": 5 * (1 + first), "last_loss": 4 * (1 + last)}
+            return fine_tuning.held([{"name": "lora_plain_eager", "first_loss": 5.0, "last_loss": 4.0}, ours], precision)
+        assert failed(0.9 * of_first, -0.9 * of_last) == [], precision
+        for first, last in ((1.1 * of_first, 0), (0, 1.1 * of_last), (0, -1.1 * of_last), (float("nan"), 0), (0, float("nan"))):
+            assert failed(first, last) == ["lora_plain_ours"], (precision, first, last)
+        assert failed(0.5, 0.5, "full") == []  # another model
 
 
 def test_told_to_end(script, build):
@@ -129,6 +172,8 @@ def strays(seconds):
     return [each.name for each in pathlib.Path("/proc").glob("[0-9]*") if command(each) == [b"sleep", seconds.encode()]]
 
 
+sys.path.insert(0, str(ROOT / "bench"))
+test_race_bounds()
 with tempfile.TemporaryDirectory() as name:
     script, build = lay_out(pathlib.Path(name))
     check(script, build, "", "", ["gpu.sh: wrote"], ["| `lora_plain_ours` | 1 |", "| `lora_plain_ours` | 2 | 0 | 0 | 50% |"])
@@ -147,6 +192,9 @@ with tempfile.TemporaryDirectory() as name:
     check(script, build, "rubbish", "collectives", ["gpu.sh: ended by signal 9"], ["over Gloo: **failed** (killed)"], only="tests,collectives,llama")
     check(script, build, "no peers", "", ["these parts were left out: tuning;"], ["tuning: **left out**"], only="llama,tuning", absent=["tuning"])
     check(script, build, "", "lama", ["there is no part 'lama'; use some of tests trainer_fp32"], [], only="tests,lama")
+    check_races(script, build, "", "")
+    for broken, parts in (("last off by 0.03", "tuning_exact tuning_full"), ("first off by 0.02", RACES.replace(",", " "))):
+        check_races(script, build, broken, parts)
     (build / "bin/staging_test").unlink()
     check(script, build, "", "tests", ["staging_test: No such file"], ["Tests: **failed** (a program is missing)"], only="tests,llama")
     (script.parent / "gpu_page.py").write_text("raise OSError('disk full')")

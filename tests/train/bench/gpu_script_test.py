@@ -47,12 +47,15 @@ def test_counts():
 def test_refusals(folder):
     """One line that says what to do, before anything runs."""
     (folder / "config.json").write_text("{}")
-    for arguments, said in ((["--rows", "3"], "use a multiple of 2"), (["--steps", "3"], "use at least 4"),
-                            (["--time", "1"], "use at least 2"), (["--methods", "fsdp3"], "'fsdp3' is unknown; use some of plain,ddp,"),
-                            (["--device", "cuda"], "torch sees no GPU; use --device cpu")):
-        ended = subprocess.run([sys.executable, ROOT / "bench/peers.py", folder, "--device", "cpu", *arguments], capture_output=True,
-                               text=True, env={"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": ":".join(sys.path)})
-        assert ended.returncode == 2 and said in ended.stderr, (arguments, ended)
+    refused = ((["--rows", "3"], "use a multiple of 2"), (["--steps", "3"], "use at least 4"),
+               (["--time", "1"], "use at least 2"), (["--methods", "fsdp3"], "'fsdp3' is unknown; use some of plain,ddp,"),
+               (["--device", "cuda"], "torch sees no GPU; use --device cpu"))
+    environment = {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": ":".join(sys.path)}
+    running = [subprocess.Popen([sys.executable, ROOT / "bench/peers.py", folder, "--device", "cpu", *arguments], stderr=subprocess.PIPE,
+                                text=True, env=environment) for arguments, _ in refused]
+    for each, (arguments, said) in zip(running, refused):
+        stderr = each.communicate()[1]
+        assert each.returncode == 2 and said in stderr, (arguments, each.returncode, stderr)
 
 
 def test_left_out(folder):

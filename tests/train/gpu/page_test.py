@@ -38,6 +38,11 @@ def test_losses():
     assert refusal(module, pure, *drifted) == ""
     assert "whole curve differ by 4.3e-02; expected at most 0.005" in refusal(module, mixed, *drifted)
     assert "first step differ by 1.0e-04; expected at most 1e-05" in refusal(module, mixed, [3.0003, 2.9], [3.0, 2.9])
+    compiled = llamas["llama_mixed_vs_compile"]
+    for each in (pure, compiled):
+        assert refusal(module, each, [3.0 * 1.004, 2.9], [3.0, 2.9]) == ""
+        assert "first step differ by 6.0e-03; expected at most 0.005" in refusal(module, each, [3.0 * 1.006, 2.9], [3.0, 2.9])
+    assert "whole curve differ by 6.0e-03; expected at most 0.005" in refusal(module, compiled, [3.0, 2.9 * 1.006], [3.0, 2.9])
     assert refusal(module, mixed, [3.00001, 2.9], [3.0, 2.9]) == ""
     assert "first step differ by 1.0e-02" in refusal(module, pure, [3.03, 2.9], [3.0, 2.9])
     for broken in ([math.nan, 2.9], [3.0, math.nan]):
