@@ -29,10 +29,10 @@ BY_PROGRAMS = {"include/sealift/train/comm/gloo_turns.hpp", "include/sealift/tra
 
 # part -> its rooms, bottom to top. A file that stands in the part's own folder is on the floor that names it, else on "".
 FLOORS = {
-    "bundle": "core host manifest trust payload archive native wheel".split() + [""],
+    "bundle": "core host manifest trust payload archive native wheel image".split() + [""],
     "packager": "host files network tables toolchain lock job content keys libraries native models kernels images debian rpm resolve interpreter builds python owners pack delta documents compare".split()
     + ["lock_job create", "verbs", "main"],
-    "installer": "start host disk prefix store layout trial generations activation upkeep preflight doctor export mend apply print verbs".split() + ["", "main"],
+    "installer": "start host disk prefix store layout trial generations activation upkeep preflight doctor export mend apply image mount print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),
     "trainer": ["failure json_numbers shown_number kept_memory own_bundle version", "command_line"]
     + "settings monitor ranks models data objectives tuning simulate plan loop fine_tune verification rehearse compare verbs main".split(),
@@ -69,10 +69,12 @@ ALLOWED = {
 
 # pattern of an include -> the files that may have it (tests may include anything)
 DOORS = {
-    r"^zstd\.h$": {"bundle/archive/"},
+    r"^zstd(_errors)?\.h$": {"bundle/archive/", "bundle/image/squashfs."},
     r"^isa-l/(igzip|crc)": {"bundle/archive/"},
     r"^isa-l/(?!igzip|crc)": {"bundle/payload/reed_solomon."},
     r"^zlib\.h$": {"installer/export/deflate."},  # what we ship inflates with ISA-L
+    r"^fuse3/": {"installer/mount/fuse_server."},
+    r"^sqfs/": {"bundle/image/"},
     r"^utf8proc\.h$": {"bundle/core/unicode."},
     r"^yaml-cpp/": {"bundle/core/yaml."},
     r"^openssl/(ssl|x509v3)\.h$": {"offline_repo/server/tls.cpp"},

@@ -134,7 +134,7 @@ install_arm64() {
 
 # What the preset aarch64 links; for its test a bare system, and one with a Python to carry.
 install_aarch64() {
-  install_arm64 static alone libssl-dev libzstd-dev zlib1g-dev libutf8proc-dev
+  install_arm64 static alone libssl-dev libzstd-dev zlib1g-dev libutf8proc-dev libsquashfs-dev libfuse3-dev
   install_isal aarch64/isal aarch64-linux-gnu-
   install_arm64 bare with-needs base-files dash coreutils
   install_arm64 python with-needs python3.11 libstdc++6 libgcc-s1 zlib1g
@@ -226,7 +226,7 @@ for_any_of() {  # whether what is installed is for one of these
 mkdir -p "$where"
 install_packages g++ cmake ninja-build make nasm ca-certificates python3 python3-venv \
   libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev zlib1g-dev libssl-dev \
-  libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libyaml-cpp-dev libcurl4-openssl-dev patchelf bubblewrap
+  libboost1.81-dev libboost-url1.81-dev libutf8proc-dev libyaml-cpp-dev libsquashfs-dev libfuse3-dev libcurl4-openssl-dev patchelf bubblewrap
 if [ "$what" = sanitizers ]; then
   install_packages libclang-rt-19-dev llvm-19  # of llvm the symbolizer, by which suppressions know functions
   what=build
@@ -238,6 +238,7 @@ if for_any_of build tests; then
   install_packages git zstd openssl curl \
     clang clang-format libclang-rt-dev libarchive-tools unzip \
     clang-19  # the fuzzers, the archivers that our readers are held to, and what compiles the tests over LibTorch
+  install_packages fuse3 squashfs-tools cryptsetup-bin  # what mounts images, and shows, makes and checks them beside ours
   install_packages dnf createrepo-c rpm gpg gpg-agent  # what resolves, makes and signs the tests' rpm packages
 fi
 if for_any_of tests; then

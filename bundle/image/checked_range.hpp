@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a payload for readers that jump: each byte comes from a chunk whose digest was found right in the memory
+// from which it is copied. What was read last is kept, within a bound.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "sealift/bundle/payload/payload_reader.hpp"
+
+namespace sealift::bundle {
+
+// Safe from several threads; a chunk that several want at once is read once.
+class CheckedRange {
+ public:
+  // `size` bytes at `offset` of a payload that outlives this. Keeps at most `memory` bytes of chunks, one at least, and
+  // beside them one for each thread that reads.
+  CheckedRange(const PayloadReader& payload, std::uint64_t offset, std::uint64_t size, std::uint64_t memory);
+
+  std::uint64_t size() const { return size_; }
+  // Fills `out` from `offset`, which must lie inside with all that is wanted. Throws what PayloadReader::chunk throws;
+  // a chunk that was bad is read again when it is wanted again.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  // Chunks that were read, and read again.
+  std::uint64_t chunks_read() const;
+  // The payload's numbers of those that were read and right, as they were read first.
+  std::vector<std::uint64_t> chunks_in_order() const;
+
+ private:
+  using Chunk = std::shared_ptr<const ChunkBuffer>;
+  struct Kept {
+    Chunk bytes;  // nullptr while somebody reads them
+    std::uint64_t used = 0;
+  };
+
+  Chunk chunk(std::uint64_t index) const;
+  void forget_oldest() const;
+
+  const PayloadReader& payload_;
+  const std::uint64_t offset_, size_, memory_;
+  mutable std::mutex guard_;
+  mutable std::condition_variable changed_;
+  mutable std::map<std::uint64_t, Kept> kept_;
+  mutable std::uint64_t bytes_ = 0;  // that are kept
+  mutable std::uint64_t clock_ = 0;
+  mutable std::uint64_t reads_ = 0;
+  mutable std::vector<std::uint64_t> order_;
+  mutable std::set<std::uint64_t> known_;  // what is in order_
+};
+
+}  // namespace sealift::bundle
