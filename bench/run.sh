@@ -40,6 +40,11 @@ if chosen install; then
   say_rates
   PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_install.py build/tools/bin "$pattern"
 fi
+if chosen image; then
+  ran=1
+  build tools sealift-pack sealift-install sealift-start sealift-bench-members
+  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_image.py build/tools/bin "$pattern"
+fi
 if chosen repo; then
   ran=1
   build tools sealift-pack sealift-install sealift-start sealift-repo sealift-bench-http
@@ -57,6 +62,6 @@ if chosen training; then
 fi
 [ -n "$ran" ] || {
   echo "no comparison matches '$pattern'; there are:" >&2
-  for family in verify create install repo delta training; do $python "bench/compare_$family.py" --names >&2; done
+  for family in verify create install image repo delta training; do $python "bench/compare_$family.py" --names >&2; done
   exit 1
 }

@@ -23,18 +23,9 @@ struct ExportOptions {
 
 int run(const ExportOptions& options) {
   bundle::Progress progress;
-  const std::filesystem::path folder = options.prefix.empty() ? "" : Prefix(options.prefix).trust();
-  const bundle::Trust trust{.state = bundle::trust_for_run(folder, fingerprint_of(options.bundle.fingerprint)),
-                            .allow_downgrade = options.bundle.allow_downgrade,
-                            .sandboxed_builds_only = options.bundle.sandboxed_builds_only};
-  bundle::OpenBundle opened = bundle::open(options.bundle.bundle);
-  opened.more_folders = options.bundle.volumes;
-  opened.read_once = true;
-  std::string words = shell_option("--prefix", options.prefix);
-  if (const std::string pinned = shell_option("--fingerprint", options.bundle.fingerprint); !pinned.empty())
-    words += (words.empty() ? "" : " ") + pinned;
-  opened.mending = mending_here(options.bundle.bundle, options.bundle.volumes, words);
-  const bundle::VerifiedBundle verified = bundle::verify(opened, trust, bundle::system_time());
+  const bundle::Trust trust = trust_of(options.bundle, options.prefix);
+  const std::string words = trust_words(options.bundle, options.prefix);
+  const bundle::VerifiedBundle verified = verified_of(options.bundle, options.prefix, trust);
   VerifiedBundles bases;
   bundle::TrustState known = trust.state;
   known.root = verified.trust().root;  // what the newest root withdrew is not built on either

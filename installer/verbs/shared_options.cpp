@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "installer/host/mending.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 #include "sealift/bundle/trust/trust_state.hpp"
 
 namespace sealift::installer {
@@ -52,6 +54,29 @@ ApplyOptions apply_options_of(const BundleOptions& bundle, const std::filesystem
           .threads = bundle.threads,
           .compile_bytecode = compile_bytecode,
           .volumes = bundle.volumes};
+}
+
+bundle::Trust trust_of(const BundleOptions& options, const std::filesystem::path& prefix) {
+  const std::filesystem::path folder = prefix.empty() ? "" : Prefix(prefix).trust();
+  return {.state = bundle::trust_for_run(folder, fingerprint_of(options.fingerprint)),
+          .allow_downgrade = options.allow_downgrade,
+          .sandboxed_builds_only = options.sandboxed_builds_only};
+}
+
+std::string trust_words(const BundleOptions& options, const std::filesystem::path& prefix) {
+  std::string words = shell_option("--prefix", prefix);
+  if (const std::string pinned = shell_option("--fingerprint", options.fingerprint); !pinned.empty())
+    words += (words.empty() ? "" : " ") + pinned;
+  return words;
+}
+
+bundle::VerifiedBundle verified_of(const BundleOptions& options, const std::filesystem::path& prefix,
+                                   const bundle::Trust& trust) {
+  bundle::OpenBundle opened = bundle::open(options.bundle);
+  opened.more_folders = options.volumes;
+  opened.read_once = true;
+  opened.mending = mending_here(options.bundle, options.volumes, trust_words(options, prefix));
+  return bundle::verify(opened, trust, bundle::system_time());
 }
 
 std::optional<bundle::Digest> fingerprint_of(const std::string& text) {

@@ -11,6 +11,7 @@
 #include "bundle/host/command_line.hpp"
 #include "installer/apply/apply_options.hpp"
 #include "sealift/bundle/core/digest.hpp"
+#include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
 
@@ -36,6 +37,14 @@ void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode);
 
 // What `apply` and `plan` begin with: the bundle, the prefix and this machine, probed now.
 ApplyOptions apply_options_of(const BundleOptions& bundle, const std::filesystem::path& prefix, bool compile_bytecode);
+
+// What a verb that installs nothing believes: the trust of `prefix`, where one is named, and --fingerprint.
+bundle::Trust trust_of(const BundleOptions& options, const std::filesystem::path& prefix);
+// The options by which that trust was given, for the commands of messages.
+std::string trust_words(const BundleOptions& options, const std::filesystem::path& prefix);
+// The bundle behind the gate, read once; what is damaged on the medium is mended.
+bundle::VerifiedBundle verified_of(const BundleOptions& options, const std::filesystem::path& prefix,
+                                   const bundle::Trust& trust);
 
 // Nothing for an empty text; throws Usage for one that is not a fingerprint.
 std::optional<bundle::Digest> fingerprint_of(const std::string& text);

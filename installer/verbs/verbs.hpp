@@ -23,6 +23,9 @@ void add_gc(bundle::Program& program);
 void add_doctor(bundle::Program& program);
 void add_inventory(bundle::Program& program);
 void add_export(bundle::Program& program);
+void add_image(bundle::Program& program);
+void add_mount(bundle::Program& program);
+void add_unmount(bundle::Program& program);
 void add_site(bundle::Program& program);
 void add_venv(bundle::Program& program);
 

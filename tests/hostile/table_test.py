@@ -17,7 +17,7 @@ EXPECTED = ([f"M{i:02}" for i in range(1, 31)] + [f"S{i:02}" for i in range(1, 2
             + [f"U{i:02}" for i in range(1, 20)] + [f"H{i:02}" for i in range(1, 7)]
             + [f"X{i:02}" for i in range(1, 13)]
             + [f"T{i:02}" for i in range(1, 5)] + [f"J{i:02}" for i in range(1, 3)]
-            + [f"N{i:02}" for i in range(1, 9)] + [f"D{i:02}" for i in range(1, 6)])
+            + [f"N{i:02}" for i in range(1, 9)] + [f"D{i:02}" for i in range(1, 6)] + [f"Q{i:02}" for i in range(1, 7)])
 
 
 def faults_of_promises(rows):

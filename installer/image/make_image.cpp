@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// lay out -> write beside, in a folder without a name of ours -> sync -> link to the name. The link never replaces what
+// stands there; a run that is killed leaves the folder, which the next one removes.
+#include "installer/image/make_image.hpp"
+
+#include <fcntl.h>
+
+#include <optional>
+
+#include "bundle/host/require_trusted.hpp"
+#include "bundle/image/verity_tree.hpp"
+#include "installer/apply/staging.hpp"
+#include "installer/disk/nameless_folder.hpp"
+#include "installer/doctor/expected_tree.hpp"
+#include "installer/generations/generation.hpp"
+#include "installer/image/image_chunks.hpp"
+#include "installer/image/image_tree.hpp"
+#include "installer/prefix/require_prefix.hpp"
+#include "installer/preflight/plan.hpp"
+#include "installer/store/unpack.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr std::string_view kScratch = ".sealift-image-";
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+void refuse_existing(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(file, ignored))) return;
+  throw Error(ErrorCode::Conflict, {.what = "a file has this name already, and it is not replaced",
+                                    .where = file.string(),
+                                    .expected = "nothing",
+                                    .next = "move it away, or choose another name after -o"});
+}
+
+fs::path hash_tree_of(const fs::path& image) {
+  return image.string() + ".verity";
+}
+
+// The file's absolute path, whose folder is there and nobody else's.
+fs::path checked_place(const ImageRequest& request) {
+  const fs::path file = fs::absolute(request.file).lexically_normal();
+  if (!file.has_filename())
+    throw Error(ErrorCode::Usage, {.what = "the image needs the name of a file", .where = request.file.string()});
+  bundle::require_trusted_path(file.parent_path(), bundle::Above::Site,
+                               "another user may have the image lie elsewhere");
+  refuse_existing(file);
+  refuse_existing(chunk_list_of(file));
+  if (request.verity) refuse_existing(hash_tree_of(file));
+  return file;
+}
+
+[[noreturn]] void refuse_changed(const Place& place, const std::string& got) {
+  throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
+                                  .where = place.source(),
+                                  .expected = "sha256 " + place.file.sha256.hex(),
+                                  .got = got,
+                                  .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it; then "
+                                          "run this again"});
+}
+
+void read_place(const Place& place, const bundle::ByteSink& sink) {
+  if (place.type == Place::Type::Text) return sink(bundle::as_bytes(place.text));
+  bundle::FileSource source(place.source());
+  if (source.size() != place.file.size) refuse_changed(place, std::to_string(source.size()) + " bytes");
+  bundle::Hasher hasher;
+  for (std::uint64_t at = 0; at < source.size();) {
+    const bundle::ByteView piece = source.view(at, kPiece);
+    hasher.update(piece);
+    sink(piece);
+    at += piece.size();
+  }
+  if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
+    refuse_changed(place, "sha256 " + digest.hex());
+}
+
+void count(const bundle::ImageTree& tree, MadeImage& made) {
+  for (const bundle::ImageNode& node : tree) {
+    made.bytes += node.size;
+    made.files += node.type == bundle::ImageNode::Type::File;
+    made.folders += node.type == bundle::ImageNode::Type::Folder;
+    made.links += node.type == bundle::ImageNode::Type::Link;
+  }
+}
+
+// What an image is made of: all that both ways of making one have found.
+struct Subject {
+  const Layout& layout;
+  std::string interpreter;  // "" where there is none
+  std::string created;      // by which every name in the image is dated
+};
+
+// Whether both are names of one file: then this run has given it the second one.
+bool is_same(const fs::path& here, const fs::path& there) {
+  std::error_code ignored;
+  return fs::equivalent(here, there, ignored);
+}
+
+// Gives a finished file its name, unless something has it by now.
+void name(const fs::path& scratch, const char* from, const fs::path& to, Disk& disk) {
+  const OpenFolder here = disk.open_folder(scratch), there = disk.open_folder(to.parent_path());
+  const std::string last = to.filename();
+  try {
+    if (disk.link({here, from}, {there, last.c_str()})) return;
+  } catch (const Error&) {
+    refuse_existing(to);
+    throw;
+  }
+  refuse_existing(to);
+  disk.rename(scratch / from, to);  // this file system has no links
+}
+
+// Writes the image and its chunk list into `scratch` and gives them their names.
+void write(const Subject& subject, const fs::path& scratch, const ImageRequest& request, Disk& disk,
+           bundle::Progress& progress, MadeImage& made) {
+  const bundle::ImageTree tree = image_tree_of(subject.layout);
+  count(tree, made);
+  const fs::path path = scratch / "image";
+  const std::optional<bundle::Time> created = bundle::parse_time(subject.created);
+  if (!created) throw Error(ErrorCode::Format, {.what = "a bundle has no time of its making", .got = subject.created});
+  disk.close(disk.create(path, 0644), path);
+  bundle::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) bundle::throw_errno("an image cannot be written", path);
+  progress.begin("writing the image", made.bytes);
+  const bundle::ReadImageFile read = [&](const bundle::ImageNode& node, const bundle::ByteSink& sink) {
+    read_place(subject.layout.at(node.path), [&](bundle::ByteView piece) {
+      sink(piece);
+      progress.add(piece.size());
+    });
+  };
+  made.size = bundle::write_image(tree, image_order_of(subject.layout, tree, subject.interpreter), read,
+                                  {.time = *created, .threads = request.threads}, file, path);
+  progress.end();
+  disk.close(std::move(file), path);
+  const bundle::Bytes list = write_chunk_list(digest_chunks(path, request.threads));
+  made.digest = bundle::sha256(list);
+  disk.write_new(scratch / "list", bundle::as_text(list), 0644);
+  if (request.verity) made.root = bundle::write_verity_tree(path, scratch / "tree", made.digest, request.threads);
+  disk.sync_all(scratch);
+  try {  // the image last, so that none is without what belongs to it
+    name(scratch, "list", chunk_list_of(made.file), disk);
+    if (request.verity) name(scratch, "tree", hash_tree_of(made.file), disk);
+    name(scratch, "image", made.file, disk);
+  } catch (...) {
+    for (const auto& [from, to] : {std::pair("list", chunk_list_of(made.file)), {"tree", hash_tree_of(made.file)}})
+      if (is_same(scratch / from, to)) disk.remove_tree(to);
+    throw;
+  }
+  disk.sync_folder(made.file.parent_path());
+}
+
+void refuse_without_room(const InstallPlan& plan, const fs::path& folder) {
+  if (plan.free.bytes >= plan.needed_bytes && plan.free.inodes >= plan.needed_inodes) return;
+  throw Error(ErrorCode::Space,
+              {.what = "there is no room to unpack the bundle beside the image",
+               .where = folder.string(),
+               .expected = bundle::human_size(plan.needed_bytes) + " and " + std::to_string(plan.needed_inodes) +
+                           " names free, and room for the image",
+               .got = bundle::human_size(plan.free.bytes) + " and " + std::to_string(plan.free.inodes) + " names",
+               .next = "choose a folder on a larger disk after -o; nothing was written"});
+}
+
+}  // namespace
+
+MadeImage image_of_prefix(const Prefix& prefix, const ImageRequest& request, Disk& disk, bundle::Progress& progress) {
+  require_prefix(prefix);
+  const std::optional<unsigned> number = current_generation(prefix);
+  if (!number)
+    throw Error(ErrorCode::Missing, {.what = "nothing is current in this prefix",
+                                     .where = prefix.folder().string(),
+                                     .next = "sealift-install apply BUNDLE, or give the bundle itself"});
+  require_generation(prefix, *number);
+  const GenerationRecord record = read_generation_record(prefix.generation(*number), *number);
+  MadeImage made{.name = record.name, .version = record.version, .identity = record.identity, .file = {}};
+  made.file = checked_place(request);
+  ItemRecords records;
+  for (const GenerationRecord::Part& part : record.entries)
+    if (!records.contains(part.item))
+      records.emplace(part.item, read_item_record(prefix.store() / part.item / kRecordName));
+  const ExpectedTree tree = generation_tree(prefix, record, records);
+  const NamelessFolder scratch(disk, made.file.parent_path(), kScratch);
+  write({.layout = tree.layout, .interpreter = record.interpreter, .created = record.created}, scratch.path(), request,
+        disk, progress, made);
+  return made;
+}
+
+MadeImage image_of_bundle(const bundle::VerifiedBundle& bundle, const ImageRequest& request, Disk& disk,
+                          bundle::Progress& progress) {
+  const bundle::Manifest& manifest = bundle.manifest();
+  MadeImage made{.name = manifest.name,
+                 .version = manifest.version,
+                 .identity = bundle.identity(),
+                 .warnings = bundle.warnings(),
+                 .file = checked_place(request)};
+  const NamelessFolder scratch(disk, made.file.parent_path(), kScratch);
+  const Prefix prefix(scratch.path());
+  const InstallPlan plan = make_plan(bundle, prefix, disk, false);
+  refuse_without_room(plan, made.file.parent_path());
+  const Staging staging(prefix, disk);
+  Stamps stamps;
+  std::uint64_t bytes = 0;
+  for (const bundle::Entry* entry : plan.unpack) bytes += entry->installed_size;
+  progress.begin("unpacking", bytes);
+  unpack_all(bundle, plan.unpack, prefix, staging.folder(), disk, request.threads, progress, stamps);
+  progress.end();
+  disk.make_folder(prefix.store());
+  publish(plan.unpack, prefix, disk);
+  const Store store(prefix);
+  std::vector<UnpackedEntry> entries;
+  for (const bundle::Environment::Placement& placement : manifest.environment.placements) {
+    const bundle::Entry* const entry = manifest.find(placement.entry);
+    entries.push_back({.entry = entry,
+                       .into = placement.into,
+                       .item = store.item(*entry),
+                       .record = stamps.record_of(store, *entry),
+                       .left_out = placement.left_out,
+                       .shared = placement.shared});
+    entries.back().startup = startup_of(manifest.environment, entries.back());
+  }
+  const Layout layout = lay_out(manifest.environment, std::move(entries));
+  write({.layout = layout, .interpreter = manifest.environment.interpreter.text(), .created = manifest.created},
+        scratch.path(), request, disk, progress, made);
+  made.mended = bundle.payload().mended();
+  return made;
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening the device says more than its mode does: in a container the node may be there and refused.
+#include "installer/mount/fuse_ready.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "sealift/bundle/core/file.hpp"
+
+namespace sealift::installer {
+
+namespace fs = std::filesystem;
+using bundle::Error;
+using bundle::ErrorCode;
+
+namespace {
+
+constexpr const char* kUnpack = "; without it unpack: sealift-install apply";
+
+// /proc/self/mountinfo writes spaces and the like as \040.
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// The type of what is mounted on top of exactly this folder; "" when nothing is.
+std::string mounted_on(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path parent = fs::canonical(folder.parent_path(), ignored);  // what is mounted may not answer
+  const std::string wanted = (ignored ? folder : parent / folder.filename()).string();
+  std::ifstream table("/proc/self/mountinfo");
+  std::string found;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string skip, place, type;
+    words >> skip >> skip >> skip >> skip >> place;
+    while (words >> skip && skip != "-") {
+    }
+    words >> type;
+    if (unescaped(place) == wanted) found = type;  // the last one lies on top
+  }
+  return found;
+}
+
+fs::path normal(const fs::path& folder) {
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+}  // namespace
+
+FuseNeeds fuse_needs_here() {
+  FuseNeeds needs;
+  needs.root = ::geteuid() == 0;
+  std::error_code ignored;
+  for (const char* place : {"/usr/bin/fusermount3", "/bin/fusermount3", "/usr/local/bin/fusermount3"})
+    if (fs::exists(place, ignored)) {
+      needs.helper = place;
+      break;
+    }
+  return needs;
+}
+
+void require_fuse(const FuseNeeds& needs) {
+  if (const bundle::Descriptor device(::open(needs.device.c_str(), O_RDWR | O_CLOEXEC)); !device) {
+    const int error = errno;
+    throw Error(
+        ErrorCode::Platform,
+        {.what = "FUSE is not to be had here",
+         .where = needs.device.string(),
+         .expected = "a device that the caller may open",
+         .got = std::strerror(error),
+         .next = std::string(error == EACCES || error == EPERM
+                                 ? "root lets users open it (chmod 0666); a container is started with it"
+                                 : "root loads the kernel's module (modprobe fuse); a container gets the device "
+                                   "(--device /dev/fuse)") +
+                 kUnpack});
+  }
+  if (needs.root) return;
+  struct stat helper {};
+  if (::stat(needs.helper.c_str(), &helper) == 0 && (helper.st_mode & S_ISUID) != 0 && helper.st_uid == 0) return;
+  throw Error(ErrorCode::Platform, {.what = "who is not root cannot mount here",
+                                    .where = needs.helper.string(),
+                                    .expected = "fusermount3, owned by root and with the set-user-ID bit",
+                                    .got = errno == ENOENT ? "no such program" : "one without them",
+                                    .next = std::string("root installs the distribution's package fuse3") + kUnpack});
+}
+
+void require_mount_point(const fs::path& asked) {
+  const fs::path folder = normal(asked);
+  if (const std::string type = mounted_on(folder); type.starts_with("fuse"))
+    throw Error(ErrorCode::Conflict, {.what = "something is mounted there already",
+                                      .where = folder.string(),
+                                      .expected = "a folder that nothing is mounted on",
+                                      .got = type,
+                                      .next = "sealift-install unmount " + folder.string() + ", or another folder"});
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    throw Error(
+        ErrorCode::Missing,
+        {.what = "there is no folder to mount on", .where = folder.string(), .next = "mkdir -p " + folder.string()});
+}
+
+bool is_our_mount(const fs::path& folder) {
+  return mounted_on(normal(folder)) == "fuse.sealift";
+}
+
+}  // namespace sealift::installer

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real program mounts images by FUSE, as root and as nobody: what programs see there, what they do not get when the
+// medium changes, and what is said where FUSE is missing. Where this machine has no FUSE, a line says so.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+
+#include <thread>
+
+#include "installer/image/image_chunks.hpp"
+#include "installer/image/make_image.hpp"
+#include "installer/mount/fuse_ready.hpp"
+#include "installer/mount/start_record.hpp"
+#include "sealift/bundle/core/human_text.hpp"
+#include "tests/installer/host_python.hpp"
+#include "tests/installer/program.hpp"
+#include "tests/support/image_trees.hpp"
+#include "tests/support/shown_image.hpp"
+
+using namespace sealift;
+using namespace sealift::installer;
+using namespace sealift::test;
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+void become_nobody() {
+  if (::geteuid() != 0) return;
+  if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(97);
+}
+
+bool fuse_is_there(bool as_root) {
+  FuseNeeds needs = fuse_needs_here();
+  needs.root = needs.root && as_root;
+  try {
+    require_fuse(needs);
+    return true;
+  } catch (const bundle::Error& error) {
+    left_out(error.what());
+    return false;
+  }
+}
+
+// An image with its list in a folder that everybody may look into, and an empty folder of nobody's.
+struct Shown {
+  explicit Shown(const PlainTree& tree) {
+    fs::permissions(dir.path(), static_cast<fs::perms>(0755));
+    fs::create_directory(folder);
+    if (::geteuid() == 0 && ::chown(folder.c_str(), kNobody, kNobody) != 0) throw std::runtime_error("chown");
+    write_image_of(tree, image);
+    const bundle::Bytes list = write_chunk_list(digest_chunks(image, 2));
+    write_file(chunk_list_of(image), std::string(reinterpret_cast<const char*>(list.data()), list.size()));
+    digest = bundle::fingerprint_text(bundle::sha256(list));
+  }
+  ~Shown() {
+    if (is_our_mount(folder)) run_in_shell("fusermount3 -uz " + folder.string());
+  }
+
+  Outcome mount(std::vector<std::string> more = {}, Preparation prepare = nullptr) {
+    std::vector<std::string> words{"mount", image, folder, "--digest", digest, "--log", log};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(dir, words, nullptr, prepare);
+  }
+  Outcome unmount(Preparation prepare = nullptr) { return run(dir, {"unmount", folder}, nullptr, prepare); }
+
+  TempDir dir;
+  fs::path image = dir / "image", folder = dir / "shown", log = dir / "log";
+  std::string digest;
+};
+
+// Waits, for seconds at most, for a server to go away.
+bool ends(int process) {
+  for (int i = 0; i < 500; ++i) {
+    if (::kill(process, 0) != 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+int process_of(const Outcome& mounted) {
+  return bundle::parse_json(mounted.out, "stdout").at("process").get<int>();
+}
+
+std::string read_error(const fs::path& path) {
+  const bundle::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return "cannot be opened";
+  char piece[65536];
+  for (;;) {
+    const ssize_t count = ::read(file.get(), piece, sizeof piece);
+    if (count < 0) return errno == EIO ? "EIO" : "another error";
+    if (count == 0) return "";
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an image mounted by FUSE shows what is in it, read only, and goes away by unmount") {
+  if (!fuse_is_there(true)) return;
+  const PlainTree tree = each_kind_of_file();
+  Shown shown(tree);
+  const Outcome mounted = shown.mount({"--json"});
+  INFO(mounted.err);
+  REQUIRE(mounted.exit == 0);
+  CHECK((without_twins(read_image(shown.folder)) == tree.expected()));
+  CHECK(run_in_shell((shown.folder / "bin/alias").string()).output == "tool\n");
+  CHECK(::open((shown.folder / "new").c_str(), O_WRONLY | O_CREAT, 0644) < 0);
+  CHECK(errno == EROFS);
+  struct statvfs room {};
+  REQUIRE(::statvfs(shown.folder.c_str(), &room) == 0);
+  CHECK((room.f_flag & (ST_RDONLY | ST_NODEV | ST_NOSUID)) == (ST_RDONLY | ST_NODEV | ST_NOSUID));
+  CHECK(shown.mount().exit == static_cast<int>(bundle::ErrorCode::Conflict));  // twice
+  CHECK(shown.unmount().exit == 0);
+  CHECK(ends(process_of(mounted)));
+  CHECK(fs::is_empty(shown.folder));
+  CHECK(shown.unmount().exit == static_cast<int>(bundle::ErrorCode::Missing));
+}
+
+TEST_CASE("who is not root mounts an image, and unmounts it") {
+  if (!fuse_is_there(false)) return;
+  const PlainTree tree = each_kind_of_file();
+  Shown shown(tree);
+  shown.log.clear();  // nobody may write none here
+  const Outcome mounted =
+      run(shown.dir, {"mount", shown.image, shown.folder, "--digest", shown.digest, "--json"}, nullptr, become_nobody);
+  INFO(mounted.err);
+  REQUIRE(mounted.exit == 0);
+  const auto as_nobody = [&](const std::string& command) {
+    return run_in_shell(::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups sh -c '" + command + "'"
+                                         : command);
+  };
+  const std::string there = shown.folder.string();
+  CHECK(as_nobody(there + "/bin/tool").output == "tool\n");
+  CHECK(as_nobody("cat " + there + "/lib/blocks_and_an_end | wc -c").output ==
+        std::to_string(tree.paths.at("lib/blocks_and_an_end").size()) + "\n");
+  CHECK(shown.unmount(become_nobody).exit == 0);
+  CHECK(ends(process_of(mounted)));
+}
+
+TEST_CASE("a bit that changes on the medium while an image is mounted is EIO and a line with its place") {
+  if (!fuse_is_there(true)) return;
+  PlainTree tree;
+  for (int i = 0; i < 60; ++i) tree.paths["f" + std::to_string(100 + i)] = noise(400'000, static_cast<unsigned>(i));
+  Shown shown(tree);
+  REQUIRE(shown.mount({"--memory", "4194304"}).exit == 0);
+  const std::uint64_t bit = 8 * (9'000'000 + 17);  // in the third chunk
+  flip_bit(shown.image, bit);
+  int bad = 0;
+  for (const auto& [name, bytes] : tree.paths) {
+    const std::string error = read_error(shown.folder / name);
+    if (error.empty()) {
+      CHECK(read_file(shown.folder / name) == bytes);
+      continue;
+    }
+    CHECK(error == "EIO");
+    ++bad;
+  }
+  CHECK(bad > 0);
+  CHECK(bad < 60);
+  const std::string log = read_file(shown.log);
+  CHECK(log.find(shown.folder.string()) != std::string::npos);
+  CHECK(log.find("image at offset 8388608") != std::string::npos);
+  CHECK(std::count(log.begin(), log.end(), '\n') == 1);  // one chunk, one line
+  flip_bit(shown.image, bit);                            // the medium is good again
+  for (const auto& [name, bytes] : tree.paths) CHECK(read_file(shown.folder / name) == bytes);
+  CHECK(shown.unmount().exit == 0);
+}
+
+TEST_CASE("an image is not mounted by another list, another digest, a changed table or on no folder") {
+  if (!fuse_is_there(true)) return;
+  Shown shown(each_kind_of_file());
+  const auto refused = [&](bundle::ErrorCode code, const std::string& text) {
+    const Outcome outcome = shown.mount();
+    INFO(outcome.err);
+    CHECK(outcome.exit == static_cast<int>(code));
+    CHECK(outcome.err.find(text) != std::string::npos);
+    CHECK(!is_our_mount(shown.folder));
+  };
+  const std::string digest = shown.digest;
+  shown.digest = "sha256:" + std::string(64, '0');
+  refused(bundle::ErrorCode::Digest, "chunk list");
+  shown.digest = digest;
+  const std::string list = read_file(chunk_list_of(shown.image));
+  write_file(chunk_list_of(shown.image), list.substr(1) + "x");
+  refused(bundle::ErrorCode::Digest, "chunk list");
+  fs::remove(chunk_list_of(shown.image));
+  refused(bundle::ErrorCode::Missing, "chunk list");
+  write_file(chunk_list_of(shown.image), list);
+  flip_bit(shown.image, 8 * 30);
+  refused(bundle::ErrorCode::Digest, "image at offset 0");
+  flip_bit(shown.image, 8 * 30);
+  fs::remove(shown.folder);
+  refused(bundle::ErrorCode::Missing, "mkdir -p");
+}
+
+TEST_CASE("where FUSE is missing, what is missing is named, and what to do") {
+  const TempDir dir;
+  CHECK_REFUSED(require_fuse({.device = dir / "fuse", .root = true}), Platform, "modprobe fuse");
+  CHECK_REFUSED(require_fuse({.device = dir / "fuse", .root = true}), Platform, "sealift-install apply");
+  write_file(dir / "fuse", "");
+  write_file(dir / "helper", "");
+  CHECK_REFUSED(require_fuse({.device = dir / "fuse", .helper = dir / "none"}), Platform, "package fuse3");
+  CHECK_REFUSED(require_fuse({.device = dir / "fuse", .helper = dir / "helper"}), Platform, "set-user-ID");
+  require_fuse({.device = dir / "fuse", .root = true});
+}
+
+TEST_CASE("a server that is killed is an error for who reads, and the folder can be mounted again") {
+  if (!fuse_is_there(true)) return;
+  const PlainTree tree = each_kind_of_file();
+  Shown shown(tree);
+  const Outcome mounted = shown.mount({"--json"});
+  REQUIRE(mounted.exit == 0);
+  ::kill(process_of(mounted), SIGKILL);
+  CHECK(ends(process_of(mounted)));
+  CHECK(read_error(shown.folder / "lib/one_block") == "cannot be opened");
+  CHECK(shown.unmount().exit == 0);
+  REQUIRE(shown.mount().exit == 0);
+  CHECK((without_twins(read_image(shown.folder)) == tree.expected()));
+  CHECK(shown.unmount().exit == 0);
+}
+
+TEST_CASE("what a start read is noted at the end, and fetched ahead at the next one of the same image") {
+  const TempDir dir;
+  const bundle::Digest image = bundle::sha256(bundle::as_bytes("image")), other = bundle::sha256({});
+  const fs::path file = dir / "start";
+  CHECK(read_start_record(file, image, 10).empty());
+  write_start_record(file, image, {3, 1, 9});
+  write_start_record(file, image, {3, 1, 8});
+  CHECK(read_start_record(file, image, 10) == std::vector<std::uint64_t>{3, 1, 8});
+  CHECK(read_start_record(file, image, 8).empty());  // of fewer chunks
+  CHECK(read_start_record(file, other, 10).empty());
+  const std::string good = read_file(file);
+  for (const std::string more : {"x\n", "1", "-1\n", "99999999999999999999999\n", "\n"}) {
+    write_file(file, good + more);
+    CHECK(read_start_record(file, image, 10).empty());
+  }
+  write_file(file, good + "3\n3\n");
+  CHECK(read_start_record(file, image, 10).size() == 3);
+  write_file(file, good + std::string(2 << 20, '1'));
+  CHECK(read_start_record(file, image, 10).empty());
+  if (!fuse_is_there(true)) return;
+
+  Shown shown({.paths = {{"a", noise(5'000'000, 1)}, {"b", noise(5'000'000, 2)}, {"c", noise(5'000'000, 3)}}});
+  const auto mounted = [&] {
+    const Outcome outcome = shown.mount({"--json", "--prefetch", file});
+    REQUIRE(outcome.exit == 0);
+    return bundle::parse_json(outcome.out, "stdout");
+  };
+  const bundle::Json first = mounted();
+  CHECK(first.at("prefetched") == 0);
+  CHECK(read_error(shown.folder / "c").empty());
+  CHECK(shown.unmount().exit == 0);
+  CHECK(ends(first.at("process").get<int>()));
+  const bundle::Json second = mounted();
+  CHECK(second.at("prefetched") == 3);  // the super block's, and two of "c", of which one has the tables
+  CHECK(shown.unmount().exit == 0);
+  CHECK(ends(second.at("process").get<int>()));
+}
+
+TEST_CASE("a server ends by SIGTERM and leaves an empty folder") {
+  if (!fuse_is_there(true)) return;
+  Shown shown(each_kind_of_file());
+  const Outcome mounted = shown.mount({"--json"});
+  REQUIRE(mounted.exit == 0);
+  ::kill(process_of(mounted), SIGTERM);
+  CHECK(ends(process_of(mounted)));
+  CHECK(!is_our_mount(shown.folder));
+  CHECK(fs::is_empty(shown.folder));
+}
