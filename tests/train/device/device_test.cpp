@@ -117,6 +117,24 @@ TEST_CASE("ranks that share a GPU, or are not all on one kind of device, are ref
   unsetenv("NCCL_HOSTID");
 }
 
+TEST_CASE("a GPU's kernels are deterministic and its fp32 products without TF32; a CPU's settings stay as they are") {
+  auto& context = at::globalContext();
+  context.setAllowTF32CuBLAS(true);
+  RankDevice cpu;
+  compute_reproducibly(cpu);
+  CHECK(context.allowTF32CuBLAS());
+  CHECK_FALSE(context.deterministicAlgorithms());
+  CHECK_FALSE(cpu.description.contains("numerics"));
+  RankDevice gpu{.device = {at::kCUDA, 0}};
+  compute_reproducibly(gpu);
+  CHECK_FALSE(context.allowTF32CuBLAS());
+  CHECK(context.deterministicAlgorithms());
+  CHECK_FALSE(context.deterministicAlgorithmsWarnOnly());
+  CHECK(from_environment("CUBLAS_WORKSPACE_CONFIG") == ":4096:8");
+  CHECK(gpu.description["numerics"].dump() == R"({"tf32":false,"deterministic_kernels":true})");
+  context.setDeterministicAlgorithms(false, false);
+}
+
 TEST_CASE("a CUDA half gives the program's registry its NCCL; what is none of it is said to be") {
   CHECK(load_cuda("libno-such-half.so").starts_with("CUDA's half cannot be loaded (libno-such-half.so: "));
   CHECK(load_cuda("libm.so.6") == "libm.so.6 is not this program's CUDA half; install both from one build");
