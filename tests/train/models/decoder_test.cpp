@@ -12,6 +12,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 using namespace sealift;
 using namespace sealift::trainer;
 using sealift::test::on_ranks;
@@ -504,6 +506,31 @@ TEST_CASE("a reward model starts from a language model's folder, its head from a
   save_model_folder(top / "reward", top / "saved", *model, parallel);
   CHECK(read_decoder_config(top / "reward").reward_head);
   CHECK(test::read_file(top / "reward/config.json").find("Qwen3ForSequenceClassification") != std::string::npos);
+}
+
+TEST_CASE("a saved config names no code of its base's folder, and a reward model's class as transformers has it") {
+  const TempDir top;
+  const auto saved = [&](const std::string& name, const std::string& keys) {
+    fs::create_directories(top / name);
+    std::ofstream(top / name / "config.json")
+        << "{" << keys << R"(, "vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+           "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4, "max_position_embeddings": 64,
+           "pad_token_id": 0})";
+    auto config = read_decoder_config(top / name);
+    config.reward_head = true;
+    train::Shardable<Decoder> model(config);
+    auto values = first_values(config, 7);
+    auto parallel = train::parallelize(*model, alone(), {}, &values);
+    save_model_folder(top / (name + "_reward"), top / name, *model, parallel);
+    CHECK(read_decoder_config(top / (name + "_reward")).reward_head);
+    return test::read_file(top / (name + "_reward") / "config.json");
+  };
+  const auto phi3 = saved("phi3", R"("model_type": "phi3", "architectures": ["Phi3ForCausalLM"],
+                                     "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config"})");
+  CHECK(phi3.find("auto_map") == std::string::npos);
+  CHECK(phi3.find("Phi3ForSequenceClassification") != std::string::npos);
+  const auto gemma3 = saved("gemma3", R"("model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"])");
+  CHECK(gemma3.find("Gemma3TextForSequenceClassification") != std::string::npos);
 }
 
 TEST_CASE("a folder that lacks a parameter is refused, though another source could give it") {
