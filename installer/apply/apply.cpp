@@ -43,6 +43,8 @@ Applied summary_of(const bundle::VerifiedBundle& bundle, const InstallPlan& plan
           .warnings = bundle.warnings(),
           .findings = std::move(findings),
           .action = plan.action,
+          .added_to = plan.adds ? std::optional(words_for(bundles_of(plan.record).front())) : std::nullopt,
+          .added = plan.record.added,
           .generation = plan.generation,
           .unpacked = paths_of(plan.unpack),
           .reused = paths_of(plan.reuse),
@@ -107,17 +109,15 @@ Look look_at(const bundle::OpenBundle& opened, const ApplyOptions& options) {
        .where = options.prefix.current().string(),
        .expected = "a bundle with an interpreter, or a prefix of its own",
        .got = manifest.stem(),
-       .next =
-           "install it beside: " + shell_option("--prefix", options.prefix.folder().parent_path() / manifest.name) +
-           ", and name its files by that path; or pack them with [python] as it is here, and `create --base` with "
-           "this prefix's inventory, which carries only what is new; if it is to take the place of what is current: "
-           "--allow-other-name"});
+       .next = "add it to what is current: apply --add; or install it beside: " +
+               shell_option("--prefix", options.prefix.folder().parent_path() / manifest.name) +
+               ", and name its files by that path; if it is to take the place of what is current: --allow-other-name"});
 }
 
 // Whoever signs for another name or channel may be somebody else; only the operator says that theirs is to be used.
 void refuse_other_name(const InstallPlan& plan, const bundle::Manifest& manifest, const ApplyOptions& options) {
   const bundle::Stream offered{.channel = manifest.channel, .name = manifest.name};
-  if (!plan.current || options.allow_other_name) return;
+  if (!plan.current || options.allow_other_name || plan.adds) return;
   if (plan.loses_interpreter) refuse_without_interpreter(manifest, options);
   if (*plan.current == offered) return;
   throw bundle::Error(bundle::ErrorCode::Conflict,
@@ -178,7 +178,8 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
 
   // No other run is at work. What is mounted inside is not ours to empty, and refused below.
   if (lock && filesystem.mounted_inside.empty()) sweep(prefix, disk);
-  InstallPlan plan = make_plan(bundle, prefix, disk, options.compile_bytecode);
+  const PlanOptions asked{.compile_bytecode = options.compile_bytecode, .additions = options.additions};
+  InstallPlan plan = make_plan(bundle, prefix, disk, asked);
   refuse_other_name(plan, bundle.manifest(), options);
   std::vector<Finding> findings = preflight(bundle.manifest(), options.machine, filesystem, plan, options.now);
   refuse_failures(findings, bundle.manifest());
@@ -189,10 +190,13 @@ Applied apply(const ApplyOptions& options, Disk& disk, bundle::Progress& progres
       lock.reset();
       return apply(options, disk, progress);
     }
-    plan = make_plan(bundle, prefix, disk, options.compile_bytecode);  // another run may have filled the store
+    plan = make_plan(bundle, prefix, disk, asked);  // another run may have filled the store
     refuse_other_name(plan, bundle.manifest(), options);
   }
   for (const std::string& warning : warnings_of(findings)) progress.note(warning);
+  if (!plan.adds)
+    for (const GenerationRecord::Bundle& kept : plan.record.added)
+      progress.note("keeps " + words_for(kept) + ", which was added (--drop-added leaves it out)");
   if (options.dry_run) return summary_of(bundle, plan, std::move(findings));
   if (!options.waivers.empty() && plan.action != InstallPlan::Action::Install)
     progress.note("the bundle is installed already: no file was tried, and nothing waived");

@@ -23,6 +23,8 @@ struct Applied {
   std::vector<std::string> warnings;
   std::vector<Finding> findings;  // of the preflight; none is a Fail
   InstallPlan::Action action = InstallPlan::Action::Install;
+  std::optional<std::string> added_to;          // of a bundle that was added: the environment, for people
+  std::vector<GenerationRecord::Bundle> added;  // all that the generation has beside the bundle that made it
   unsigned generation = 0;
   std::vector<std::string> unpacked;  // paths of entries; of a dry run: to be unpacked
   std::vector<std::string> reused;

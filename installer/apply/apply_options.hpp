@@ -6,6 +6,7 @@
 
 #include "installer/host/probe.hpp"
 #include "installer/prefix/prefix.hpp"
+#include "installer/preflight/composition.hpp"
 #include "installer/trial/self_check.hpp"
 #include "sealift/bundle/core/time.hpp"
 #include "sealift/bundle/payload/volumes.hpp"
@@ -19,7 +20,8 @@ struct ApplyOptions {
   bool allow_downgrade = false;
   bool sandboxed_builds_only = false;
   bool allow_other_name = false;  // a bundle of another name or channel may take the place of the current one
-  bool verify_store = false;      // hash every reused file, stamp or not, and hold the records to the bundle
+  Additions additions = Additions::Keep;
+  bool verify_store = false;  // hash every reused file, stamp or not, and hold the records to the bundle
   bundle::Time now = bundle::system_time();
   Machine machine;
   unsigned threads = 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <future>
 #include <thread>
 
@@ -25,14 +26,40 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// The entries that make the generation: the bundle's, and, of what is kept of the current generation, made up again
+// from the store's records, with the fields that a layout reads.
+class Entries {
+ public:
+  Entries(const bundle::VerifiedBundle& bundle, const GenerationRecord& record, const Store& store) {
+    for (const GenerationRecord::Part& part : record.entries) {
+      const bundle::SafePath path = bundle::SafePath::parse(part.path, "entries");
+      const bundle::Entry* entry = bundle.manifest().find(path);
+      if (entry == nullptr || Store::item_name(*entry) != part.item) entry = kept(path, store.item(part.item));
+      entries_.push_back(entry);
+    }
+  }
+  std::size_t size() const { return entries_.size(); }
+  const bundle::Entry* operator[](std::size_t i) const { return entries_[i]; }
+
+ private:
+  const bundle::Entry* kept(const bundle::SafePath& path, const fs::path& item) {
+    const ItemRecord record = read_item_record(item / kRecordName);
+    kept_.push_back({.path = path,
+                     .kind = record.kind,
+                     .executable = item.filename().string().ends_with("-program"),
+                     .content = record.content});
+    return &kept_.back();
+  }
+
+  std::vector<const bundle::Entry*> entries_;
+  std::deque<bundle::Entry> kept_;
+};
+
 // Builds the new generation in `folder`. One thread reads the item records ahead, this one lays out, the others make
 // names. A layout that is refused leaves some names behind, in staging, which is removed.
-std::pair<Layout, std::uint64_t> make_generation(const bundle::VerifiedBundle& bundle, const Store& store,
+std::pair<Layout, std::uint64_t> make_generation(const Entries& entries, const GenerationRecord& record,
+                                                 const bundle::Environment& environment, const Store& store,
                                                  Stamps& stamps, const fs::path& folder, Disk& disk, unsigned threads) {
-  const bundle::Environment& environment = bundle.manifest().environment;
-  std::vector<const bundle::Entry*> entries;
-  for (const bundle::Environment::Placement& placement : environment.placements)
-    entries.push_back(bundle.manifest().find(placement.entry));
   std::vector<std::promise<ItemRecord>> records(entries.size());
   std::vector<std::jthread> reader;
   const auto read_all = [&] {
@@ -49,13 +76,15 @@ std::pair<Layout, std::uint64_t> make_generation(const bundle::VerifiedBundle& b
   GenerationBuilder builder(folder, disk, std::min(threads, kNamers));
   const NewName build = [&builder](const Layout::value_type& name) { builder.add(name); };
   for (std::size_t i = 0; i < entries.size(); ++i) {
+    const GenerationRecord::Part& part = record.entries[i];
     UnpackedEntry unpacked{.entry = entries[i],
-                           .into = environment.placements[i].into,
-                           .item = store.item(*entries[i]),
+                           .into = part.into,
+                           .item = store.item(part.item),
                            .record = records[i].get_future().get(),
-                           .left_out = environment.placements[i].left_out,
-                           .shared = environment.placements[i].shared};
-    unpacked.startup = startup_of(environment, unpacked);
+                           .left_out = part.left_out,
+                           .shared = part.shared};
+    // Which files its own bundle allowed is not kept; they were judged when that was installed.
+    if (!environment.placements.empty()) unpacked.startup = startup_of(environment, unpacked);
     maker.add(std::move(unpacked), build);
   }
   Layout layout = maker.finish(build);
@@ -95,24 +124,14 @@ std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
   return bytes;
 }
 
-GenerationRecord record_of(const bundle::VerifiedBundle& bundle, const InstallPlan& plan) {
-  GenerationRecord record{.number = plan.generation,
-                          .name = bundle.manifest().name,
-                          .version = bundle.manifest().version,
-                          .channel = bundle.manifest().channel,
-                          .created = bundle.manifest().created,
-                          .identity = bundle.identity(),
-                          .signers = bundle.signers(),
-                          .root = bundle.root_name(),
-                          .interpreter = bundle.manifest().environment.interpreter.text(),
-                          .site_packages = bundle.manifest().environment.site_packages.text()};
-  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
-    record.entries.push_back({.path = placement.entry.text(),
-                              .item = Store::item_name(*bundle.manifest().find(placement.entry)),
-                              .into = placement.into,
-                              .left_out = placement.left_out,
-                              .shared = placement.shared});
-  return record;
+// Two bundles that want one path: whose job has to give way is known here, and not where the path is claimed.
+[[noreturn]] void refuse_beside_added(const bundle::Error& error, bool adds) {
+  bundle::Facts facts = error.facts();
+  facts.next = adds
+                   ? "pack it with another `into`, or leave out what the environment has; as an environment's model it "
+                     "is a [[model]] of that job"
+                   : "if it is what was added before that is in the way: apply --drop-added, which leaves it out";
+  throw bundle::Error(error.code(), std::move(facts));
 }
 
 // Milliseconds since it was made, or since it was asked last.
@@ -135,7 +154,10 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
                   const std::vector<Finding>& findings, const Staging& staging, Disk& disk,
                   bundle::Progress& progress) {
   const Prefix& prefix = options.prefix;
-  const bundle::Environment& environment = bundle.manifest().environment;
+  GenerationRecord record = plan.record;
+  record.number = plan.generation;
+  record.bytecode = record.bytecode || options.compile_bytecode;
+  const bundle::Environment environment = environment_of(bundle, record);
   Stamps stamps = stamps_for(plan, options);
   if (options.verify_store) hold_records_to_bundle(bundle, plan.reuse, Store(prefix), options.threads, progress);
   InstallTimes times;
@@ -152,8 +174,16 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
 
   progress.note("building generation " + Prefix::generation_name(plan.generation));
   const fs::path folder = staging.folder() / "generation";
-  const auto [layout, hashed] = make_generation(bundle, Store(prefix), stamps, folder, disk, options.threads);
-  GenerationRecord record = record_of(bundle, plan);
+  const auto build = [&] {
+    try {
+      return make_generation(Entries(bundle, record, Store(prefix)), record, environment, Store(prefix), stamps, folder,
+                             disk, options.threads);
+    } catch (const bundle::Error& error) {
+      if (error.code() != bundle::ErrorCode::Conflict || record.added.empty()) throw;
+      refuse_beside_added(error, plan.adds);
+    }
+  };
+  const auto [layout, hashed] = build();
   {  // the disk writes while the audit reads, or behind it where there is no thread for that; what is made later is
      // synced before the generation gets its name
     std::future<void> written = std::async(std::launch::async | std::launch::deferred, [&] { disk.sync_all(folder); });
@@ -165,9 +195,9 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
 
   const fs::path scratch = staging.folder() / "scratch";
   disk.make_folder(scratch);
-  if (options.compile_bytecode) progress.note("compiling bytecode");
+  if (record.bytecode) progress.note("compiling bytecode");
   try {
-    if (options.compile_bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
+    if (record.bytecode) compile_bytecode(environment, layout, folder, scratch, options.threads);
     progress.note("self-test");
     record.self_check = self_check(environment, layout, folder, scratch,
                                    {.depth = options.self_check,
@@ -181,7 +211,6 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
     throw;
   }
 
-  record.bytecode = options.compile_bytecode;
   record.installed = now_utc();
   record.host = host_name();
   record.preflight = warnings_of(findings);

@@ -32,14 +32,15 @@ constexpr int kRounds = 3;
 
 // Which copy of an installed bundle would do, where this one was signed by a key that the site has withdrawn since, or
 // was withdrawn itself; empty: by the newest accepted root neither holds.
-std::string copy_needed(const GenerationRecord& record, const fs::path& seal, const bundle::TrustState& trust) {
+std::string copy_needed(const GenerationRecord::Bundle& record, unsigned generation, const fs::path& seal,
+                        const bundle::TrustState& trust) {
   const bundle::Root root = bundle::parse_root(trust.root, "the newest accepted root");
   const std::string identity = bundle::fingerprint_text(record.identity);
   if (root.revoked_bundles.contains(record.identity))
     return "no copy of " + record.name + "-" + std::to_string(record.version) + ", " + identity +
            ", is accepted any more: apply another version, and gc takes "
            "generation " +
-           Prefix::generation_name(record.number);
+           Prefix::generation_name(generation);
   const auto withdrawn = [&](const bundle::Digest& key) { return root.revoked_keys.contains(key); };
   if (std::none_of(record.signers.begin(), record.signers.end(), withdrawn)) return {};
   std::string signers;
@@ -59,17 +60,20 @@ bundle::VerifiedBundle open_for_repair(const DoctorOptions& options, const Statu
   bundle::OpenBundle opened = bundle::open(options.repair);
   opened.mending = mending_here(options.repair, {}, shell_option("--prefix", options.prefix.folder()));
   const bundle::Digest identity = opened.seal.manifest.digest();
-  const auto installed = std::find_if(
-      status.generations.begin(), status.generations.end(),
-      [&](const auto& generation) { return generation.record && generation.record->identity == identity; });
-  const bool known = installed != status.generations.end();
+  std::optional<std::pair<unsigned, GenerationRecord::Bundle>> installed;  // with its generation
+  for (const Status::Generation& generation : status.generations)
+    for (const GenerationRecord::Bundle& one :
+         generation.record ? bundles_of(*generation.record) : std::vector<GenerationRecord::Bundle>{})
+      if (one.identity == identity && !installed) installed.emplace(generation.number, one);
+  const bool known = installed.has_value();
   const bundle::TrustState trust = bundle::trust_for_run(options.prefix.trust(), std::nullopt);
   try {
     return bundle::verify(opened, {.state = trust, .allow_downgrade = known}, options.now);
   } catch (const bundle::Error& error) {
     if (!known || error.code() != ErrorCode::Revoked || trust.root.empty()) throw;
     bundle::Facts facts = error.facts();
-    if (auto next = copy_needed(*installed->record, opened.seal_path, trust); !next.empty()) facts.next = next;
+    if (auto next = copy_needed(installed->second, installed->first, opened.seal_path, trust); !next.empty())
+      facts.next = next;
     throw bundle::Error(ErrorCode::Revoked, std::move(facts));
   }
 }

@@ -22,7 +22,86 @@ std::vector<bundle::SafePath> paths_of(JsonObject& part, const char* key) {
   return paths;
 }
 
+std::vector<bundle::Digest> signers_of(JsonObject& object) {
+  std::vector<bundle::Digest> signers;
+  for (const Json& json : object.array("signers", bundle::kMaxSignatures)) {
+    const std::optional<bundle::Digest> signer =
+        json.is_string() ? bundle::Digest::from_hex(json.get<std::string>()) : std::nullopt;
+    if (!signer) bundle::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
+    signers.push_back(*signer);
+  }
+  return signers;
+}
+
+bundle::RootName root_of(JsonObject& object) {
+  JsonObject signing_root = object.object("root");
+  bundle::RootName root;
+  root.version = signing_root.integer("version");
+  root.fingerprint = signing_root.digest("sha256");
+  signing_root.done();
+  return root;
+}
+
+Json hex_of(const std::vector<bundle::Digest>& digests) {
+  Json json = Json::array();
+  for (const bundle::Digest& digest : digests) json.push_back(digest.hex());
+  return json;
+}
+
+constexpr std::size_t kMaxAdded = 1000;
+
+std::vector<GenerationRecord::Bundle> added_from(JsonObject& object) {
+  std::vector<GenerationRecord::Bundle> added;
+  for (const Json& json : object.array("added", kMaxAdded)) {
+    JsonObject one(json, object.where() + ".added");
+    GenerationRecord::Bundle bundle;
+    bundle.name = one.string("name");
+    bundle.version = one.integer("version");
+    bundle.channel = one.string("channel");
+    bundle.created = one.string("created");
+    bundle.identity = one.digest("identity");
+    bundle.signers = signers_of(one);
+    bundle.root = root_of(one);
+    one.done();
+    added.push_back(std::move(bundle));
+  }
+  return added;
+}
+
 }  // namespace
+
+std::vector<GenerationRecord::Bundle> bundles_of(const GenerationRecord& record) {
+  std::vector<GenerationRecord::Bundle> bundles = {{.name = record.name,
+                                                    .version = record.version,
+                                                    .channel = record.channel,
+                                                    .created = record.created,
+                                                    .identity = record.identity,
+                                                    .signers = record.signers,
+                                                    .root = record.root}};
+  bundles.insert(bundles.end(), record.added.begin(), record.added.end());
+  return bundles;
+}
+
+std::string stream_of(const GenerationRecord::Bundle& bundle) {
+  return bundle::Stream{.channel = bundle.channel, .name = bundle.name}.text();
+}
+
+std::string words_for(const GenerationRecord::Bundle& bundle) {
+  return bundle.name + " version " + std::to_string(bundle.version);
+}
+
+Json to_json(const std::vector<GenerationRecord::Bundle>& added) {
+  Json json = Json::array();
+  for (const GenerationRecord::Bundle& one : added)
+    json.push_back({{"name", one.name},
+                    {"version", one.version},
+                    {"channel", one.channel},
+                    {"created", one.created},
+                    {"identity", one.identity.hex()},
+                    {"signers", hex_of(one.signers)},
+                    {"root", {{"version", one.root.version}, {"sha256", one.root.fingerprint.hex()}}}});
+  return json;
+}
 
 Json to_json(const std::vector<bundle::MendedVolume>& mended) {
   Json json = Json::array();
@@ -37,10 +116,9 @@ std::string write_generation_record(const GenerationRecord& record) {
     Json entry = {{"path", part.path}, {"item", part.item}, {"into", part.into}};
     for (const bundle::SafePath& path : part.left_out) entry["left_out"].push_back(path.text());
     for (const bundle::SafePath& path : part.shared) entry["shared"].push_back(path.text());
+    if (!part.added.empty()) entry["added"] = part.added;
     entries.push_back(std::move(entry));
   }
-  Json signers = Json::array();
-  for (const bundle::Digest& signer : record.signers) signers.push_back(signer.hex());
   Json json = {{"format", kRecordFormat},
                {"generation", record.number},
                {"name", record.name},
@@ -48,7 +126,7 @@ std::string write_generation_record(const GenerationRecord& record) {
                {"channel", record.channel},
                {"created", record.created},
                {"identity", record.identity.hex()},
-               {"signers", std::move(signers)},
+               {"signers", hex_of(record.signers)},
                {"root", {{"version", record.root.version}, {"sha256", record.root.fingerprint.hex()}}},
                {"installed", record.installed},
                {"host", record.host},
@@ -60,6 +138,7 @@ std::string write_generation_record(const GenerationRecord& record) {
                {"audit", to_json(record.audit)},
                {"self_test", to_json(record.self_check)}};
   if (!record.mended.empty()) json["mended"] = to_json(record.mended);
+  if (!record.added.empty()) json["added"] = to_json(record.added);
   return bundle::write_json(json) + "\n";
 }
 
@@ -77,16 +156,8 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
   record.channel = object.string("channel");
   record.created = object.string("created");
   record.identity = object.digest("identity");
-  for (const Json& json : object.array("signers", bundle::kMaxSignatures)) {
-    const std::optional<bundle::Digest> signer =
-        json.is_string() ? bundle::Digest::from_hex(json.get<std::string>()) : std::nullopt;
-    if (!signer) bundle::refuse_json(object.where() + ".signers", "a SHA-256 was expected");
-    record.signers.push_back(*signer);
-  }
-  JsonObject signing_root = object.object("root");
-  record.root.version = signing_root.integer("version");
-  record.root.fingerprint = signing_root.digest("sha256");
-  signing_root.done();
+  record.signers = signers_of(object);
+  record.root = root_of(object);
   record.installed = object.string("installed");
   if (object.has("host")) {  // older records have neither
     record.host = object.string("host");
@@ -112,8 +183,10 @@ GenerationRecord read_generation_record(const fs::path& generation, unsigned num
         {.path = part.string("path"), .item = part.string("item"), .into = complete ? part.string("into") : ""});
     record.entries.back().left_out = paths_of(part, "left_out");
     record.entries.back().shared = paths_of(part, "shared");
+    if (part.has("added")) record.entries.back().added = part.string("added");
     part.done();
   }
+  if (object.has("added")) record.added = added_from(object);
   record.audit = audit_from(object.object("audit"));
   record.self_check = self_check_from(object.object("self_test"));
   object.done();

@@ -19,11 +19,14 @@ std::string receipt_of(const GenerationRecord& record) {
 std::string receipt_page(const GenerationRecord& record) {
   std::string text = "RECEIPT OF AN INSTALLATION\n\n";
   const auto line = [&text](const char* label, const std::string& value) { text += "  " + (label + value) + "\n"; };
-  line("bundle      ", record.name + " version " + std::to_string(record.version) + ", channel " + record.channel +
-                           ", packed " + record.created);
-  line("identity    ", bundle::fingerprint_text(record.identity));
-  for (const bundle::Digest& signer : record.signers) line("signed by   ", bundle::fingerprint_text(signer));
-  line("under root  ", std::to_string(record.root.version) + ", " + bundle::fingerprint_text(record.root.fingerprint));
+  for (const GenerationRecord::Bundle& bundle : bundles_of(record)) {
+    line(bundle.identity == record.identity ? "bundle      " : "added       ",
+         words_for(bundle) + ", channel " + bundle.channel + ", packed " + bundle.created);
+    line("identity    ", bundle::fingerprint_text(bundle.identity));
+    for (const bundle::Digest& signer : bundle.signers) line("signed by   ", bundle::fingerprint_text(signer));
+    line("under root  ",
+         std::to_string(bundle.root.version) + ", " + bundle::fingerprint_text(bundle.root.fingerprint));
+  }
   line("installed   ", record.installed + " as generation " + std::to_string(record.number));
   line("on host     ", record.host.empty() ? "not recorded" : record.host);
   line("audit       ", facts_of(record.audit));

@@ -201,7 +201,7 @@ MadeImage image_of_bundle(const bundle::VerifiedBundle& bundle, const ImageReque
                  .file = checked_place(request)};
   const NamelessFolder scratch(disk, made.file.parent_path(), kScratch);
   const Prefix prefix(scratch.path());
-  const InstallPlan plan = make_plan(bundle, prefix, disk, false);
+  const InstallPlan plan = make_plan(bundle, prefix, disk, {.additions = Additions::Drop});
   refuse_without_room(plan, made.file.parent_path());
   const Staging staging(prefix, disk);
   Stamps stamps;

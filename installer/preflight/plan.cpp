@@ -30,12 +30,12 @@ constexpr std::uint64_t kBlock = 4096;
 // its files.
 constexpr std::uint64_t kBytecodeForEachName = 32 << 10;
 
-// The generation made from this very bundle: the current one, else the newest. One with a damaged record counts as
+// The generation made from these very bundles: the current one, else the newest. One with a damaged record counts as
 // another bundle's, so that it cannot block a new one.
-std::optional<unsigned> generation_of(const bundle::Digest& identity, const Status& status) {
+std::optional<unsigned> generation_of(const GenerationRecord& record, const Status& status) {
   std::optional<unsigned> found;
   for (const Status::Generation& generation : status.generations)
-    if (generation.record && generation.record->identity == identity && (!found || found != status.current))
+    if (generation.record && same_bundles(*generation.record, record) && (!found || found != status.current))
       found = generation.number;
   return found;
 }
@@ -118,14 +118,46 @@ bool has_interpreter(const GenerationRecord& current, const Prefix& prefix) {
   return !current.interpreter.empty() && std::filesystem::exists(prefix.current() / current.interpreter, ignored);
 }
 
-// It is a file, or somewhere in a tree that makes the environment's root.
-bool brings_interpreter(const bundle::Manifest& manifest) {
-  const std::vector<bundle::Environment::Placement>& placements = manifest.environment.placements;
-  return std::any_of(placements.begin(), placements.end(), [&](const bundle::Environment::Placement& placement) {
-    const Entry* entry = manifest.find(placement.entry);
-    return placement.into == manifest.environment.interpreter.text() ||
-           (placement.into.empty() && entry != nullptr && entry->kind == bundle::EntryKind::Tree);
-  });
+std::optional<CurrentGeneration> current_of(const Status& status, const Prefix& prefix) {
+  for (const Status::Generation& generation : status.generations)
+    if (generation.number == status.current && generation.record)
+      return CurrentGeneration{.record = *generation.record,
+                               .has_interpreter = has_interpreter(*generation.record, prefix)};
+  return std::nullopt;
+}
+
+// What is kept of the current generation is not on the medium, so it must be whole in the store. Its names are counted
+// as if all were kept.
+void add_kept(const bundle::VerifiedBundle& bundle, const CurrentGeneration& current, const Store& store, bool bytecode,
+              InstallPlan& plan) {
+  std::set<std::string> carried;
+  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements)
+    carried.insert(Store::item_name(*bundle.manifest().find(placement.entry)));
+  std::string missing;
+  bool keeps = false;
+  for (const GenerationRecord::Part& part : plan.record.entries) {
+    if (carried.contains(part.item)) continue;
+    keeps = true;
+    std::error_code ignored;
+    if (!std::filesystem::exists(store.item(part.item) / kRecordName, ignored))
+      missing += "\n    " + part.path + " (store item " + part.item + ")";
+  }
+  if (!missing.empty())
+    throw Error(
+        ErrorCode::Missing,
+        {.what = "the store lacks some of what is kept of the current generation; nothing was written",
+         .where = bundle.folder().string(),
+         .expected = "all that generation " + std::to_string(current.record.number) + " consists of",
+         .got = "these are missing:" + missing,
+         .next = "sealift-install doctor --repair BUNDLE, of the bundle that brought them; then run this again"});
+  if (!keeps) return;
+  const Audit& names = current.record.audit;
+  const std::uint64_t count = names.files + names.links + names.folders;
+  plan.needed_bytes += kBytesForEachName * count;
+  plan.needed_inodes += count;
+  if (!bytecode && !plan.record.bytecode) return;
+  plan.needed_bytes += std::min(2 * names.bytes, kBytecodeForEachName * names.files) + kBytesForEachName * names.files;
+  plan.needed_inodes += names.files;
 }
 
 }  // namespace
@@ -136,23 +168,24 @@ std::string_view name_of(InstallPlan::Action action) {
                                                    : "nothing";
 }
 
-InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode) {
-  InstallPlan plan{.free = disk.free_space(prefix.folder())};
-  if (is_prefix(prefix)) {
-    const Status status = status_of(prefix);
-    for (const Status::Generation& generation : status.generations)
-      if (generation.number == status.current && generation.record) {
-        plan.current = {.channel = generation.record->channel, .name = generation.record->name};
-        plan.loses_interpreter = has_interpreter(*generation.record, prefix) && !brings_interpreter(bundle.manifest());
-      }
-    if (const std::optional<unsigned> same = generation_of(bundle.identity(), status)) {
-      plan.action = same == status.current ? InstallPlan::Action::Nothing : InstallPlan::Action::SwitchTo;
-      plan.generation = *same;
-      return plan;
-    }
-    if (!status.generations.empty()) plan.generation = status.generations.back().number + 1;
+InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk,
+                      const PlanOptions& options) {
+  InstallPlan plan{.adds = options.additions == Additions::Add, .free = disk.free_space(prefix.folder())};
+  const Status status = is_prefix(prefix) ? status_of(prefix) : Status{};
+  const std::optional<CurrentGeneration> current = current_of(status, prefix);
+  plan.record = composed(bundle, current, options.additions);
+  if (current) {
+    plan.current = {.channel = current->record.channel, .name = current->record.name};
+    plan.loses_interpreter = current->has_interpreter && !brings_interpreter(bundle.manifest());
   }
-  sort_entries(bundle, Store(prefix), bytecode, plan);
+  if (const std::optional<unsigned> same = generation_of(plan.record, status)) {
+    plan.action = same == status.current ? InstallPlan::Action::Nothing : InstallPlan::Action::SwitchTo;
+    plan.generation = *same;
+    return plan;
+  }
+  if (!status.generations.empty()) plan.generation = status.generations.back().number + 1;
+  sort_entries(bundle, Store(prefix), options.compile_bytecode, plan);
+  if (current) add_kept(bundle, *current, Store(prefix), options.compile_bytecode, plan);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include "installer/disk/disk.hpp"
 #include "installer/prefix/prefix.hpp"
+#include "installer/preflight/composition.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 
 namespace sealift::installer {
@@ -22,6 +23,8 @@ struct InstallPlan {
   unsigned generation = 1;                   // that becomes current
   std::optional<bundle::Stream> current;     // what is current now; nothing too when its record cannot be read
   bool loses_interpreter = false;            // what is current has one, and the bundle brings none
+  GenerationRecord record = {};              // what the generation consists of: the bundle, and what is added
+  bool adds = false;                         // the bundle is added to what is current
   std::vector<const bundle::Entry*> unpack;  // point into the bundle's manifest
   std::vector<const bundle::Entry*> reuse;   // are in the store already
   std::uint64_t needed_bytes = 0;            // with a margin for folders and records
@@ -31,8 +34,14 @@ struct InstallPlan {
 
 std::string_view name_of(InstallPlan::Action action);
 
-// `bytecode`: count space for compiled modules. Throws Missing, listing all of them, when the bundle is a delta and the
-// store lacks entries that it does not carry.
-InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk, bool bytecode);
+struct PlanOptions {
+  bool compile_bytecode = false;  // count space for compiled modules
+  Additions additions = Additions::Keep;
+};
+
+// Throws Missing, listing all of them, when the bundle is a delta and the store lacks entries that it does not carry,
+// or when it lacks those that are kept of the current generation; and Conflict as composed does.
+InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk,
+                      const PlanOptions& options);
 
 }  // namespace sealift::installer

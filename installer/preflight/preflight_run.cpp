@@ -17,7 +17,7 @@ PreflightRun run_preflight(const PreflightOptions& options, const Disk& disk) {
                             .allow_downgrade = options.allow_downgrade,
                             .sandboxed_builds_only = options.sandboxed_builds_only};
   const bundle::VerifiedBundle bundle = bundle::verify(bundle::open(options.bundle), trust, options.now);
-  const InstallPlan plan = make_plan(bundle, options.prefix, disk, options.compile_bytecode);
+  const InstallPlan plan = make_plan(bundle, options.prefix, disk, {.compile_bytecode = options.compile_bytecode});
   return {.name = bundle.manifest().name,
           .version = bundle.manifest().version,
           .prefix = options.prefix.folder().string(),

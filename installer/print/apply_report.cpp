@@ -15,7 +15,8 @@ namespace sealift::installer {
 namespace {
 
 std::string headline(const Applied& applied, bool dry_run) {
-  const std::string bundle = applied.name + " version " + std::to_string(applied.version);
+  const std::string bundle = applied.name + " version " + std::to_string(applied.version) +
+                             (applied.added_to ? ", added to " + *applied.added_to + "," : "");
   const std::string generation = "generation " + std::to_string(applied.generation);
   switch (applied.action) {
     case InstallPlan::Action::Nothing:
@@ -73,6 +74,8 @@ bundle::Json json_of(const Applied& applied, const ApplyOptions& options) {
                        {"preflight", warnings_of(applied.findings)},
                        {"prefix", options.prefix.folder().string()},
                        {"generation", applied.generation},
+                       {"added_to", applied.added_to ? bundle::Json(*applied.added_to) : bundle::Json()},
+                       {"added", to_json(applied.added)},
                        {"unpack", applied.unpacked},
                        {"reuse", applied.reused},
                        {"hashed_files", applied.hashed},
@@ -97,6 +100,8 @@ std::string text_of(const Applied& applied, const ApplyOptions& options) {
   line("identity  ", bundle::fingerprint_text(applied.identity));
   line("signed by ", text_of(applied.signers));
   line("root      ", text_of(applied.root));
+  for (const GenerationRecord::Bundle& added : applied.added)
+    if (added.identity != applied.identity) line("beside    ", words_for(added) + ", which was added before");
   if (applied.action == InstallPlan::Action::Install) {
     line("entries   ", std::to_string(applied.unpacked.size()) + " unpacked, " + std::to_string(applied.reused.size()) +
                            " reused from the store");

@@ -21,6 +21,7 @@ bundle::Json generation_json(const GenerationRecord& record, bool current) {
           {"root", json_of(record.root)},
           {"installed", record.installed},
           {"entries", record.entries.size()},
+          {"added", to_json(record.added)},
           {"audit", to_json(record.audit)},
           {"self_test", to_json(record.self_check)}};
 }
@@ -77,6 +78,8 @@ std::string text_of(const Status& status) {
             bundle::fingerprint_text(record.identity) + "\n        signed by " + text_of(record.signers) +
             "\n        root      " + text_of(record.root) + "\n        audit     " + facts_of(record.audit) +
             "\n        self-test " + facts_of(record.self_check) + "\n";
+    for (const GenerationRecord::Bundle& added : record.added)
+      text += "        added     " + words_for(added) + ", " + bundle::fingerprint_text(added.identity) + "\n";
     for (const std::filesystem::path& venv : generation.venvs) text += "        venv      " + venv.string() + "\n";
     for (const auto& [name, value] : generation.variables) text += "        sets      " + name + "=" + value + "\n";
   }

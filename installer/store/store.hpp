@@ -20,6 +20,7 @@ class Store {
   static std::string item_name(const bundle::Entry& entry);
 
   std::filesystem::path item(const bundle::Entry& entry) const { return folder_ / item_name(entry); }
+  std::filesystem::path item(const std::string& name) const { return folder_ / name; }
   bool has(const bundle::Entry& entry) const;
   // The item that a wheel builds on which is carried as a patch.
   std::filesystem::path base(const bundle::Entry& entry) const { return folder_ / entry.base.hex(); }

@@ -15,9 +15,9 @@ namespace {
 void add_generations(const Prefix& prefix, TakenInventory& inventory) {
   for (const Status::Generation& generation : status_of(prefix).generations) {
     if (generation.record) {
-      const GenerationRecord& record = *generation.record;
-      inventory.found.generations.insert(
-          {.name = record.name, .channel = record.channel, .version = record.version, .identity = record.identity});
+      for (const GenerationRecord::Bundle& one : bundles_of(*generation.record))
+        inventory.found.generations.insert(
+            {.name = one.name, .channel = one.channel, .version = one.version, .identity = one.identity});
     } else {
       inventory.warnings.push_back("generation " + Prefix::generation_name(generation.number) +
                                    " is left out: " + generation.fault);

@@ -37,7 +37,7 @@ std::string role_fault(const Root& root, const std::string& name, const std::vec
          " are left";
 }
 
-std::string generation_fault(const Root& root, const GenerationRecord& record) {
+std::string installed_fault(const Root& root, const GenerationRecord::Bundle& record) {
   if (const auto withdrawn = root.revoked_bundles.find(record.identity); withdrawn != root.revoked_bundles.end())
     return "this bundle was withdrawn: " + withdrawn->second.reason;
   const auto floor = root.floors.find({.channel = record.channel, .name = record.name});
@@ -87,12 +87,12 @@ class Trial {
     verdicts_.push_back(std::move(verdict));
     for (const Status::Generation& generation : status_of(prefix).generations) {
       if (!generation.record) continue;
-      const GenerationRecord& record = *generation.record;
-      verdicts_.push_back({.kind = Kind::Generation,
-                           .place = prefix.folder().string(),
-                           .name = record.name + "-" + std::to_string(record.version) + " (generation " +
-                                   std::to_string(generation.number) + ")",
-                           .refusal = generation_fault(root_, record)});
+      for (const GenerationRecord::Bundle& one : bundles_of(*generation.record))
+        verdicts_.push_back({.kind = Kind::Generation,
+                             .place = prefix.folder().string(),
+                             .name = one.name + "-" + std::to_string(one.version) + " (generation " +
+                                     std::to_string(generation.number) + ")",
+                             .refusal = installed_fault(root_, one)});
     }
   }
   void judge_bundle(const fs::path& place) {

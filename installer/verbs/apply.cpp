@@ -18,6 +18,7 @@ struct ApplyArguments {
   std::vector<std::string> waivers;
   bool compile_bytecode = false;
   bool allow_other_name = false;
+  AdditionOptions additions;
   bool verify_store = false;
   bool dry_run = false;
   bool json = false;
@@ -33,6 +34,7 @@ int run(const ApplyArguments& arguments) {
   Disk disk;
   ApplyOptions options = apply_options_of(arguments.bundle, arguments.prefix, arguments.compile_bytecode);
   options.allow_other_name = arguments.allow_other_name;
+  options.additions = arguments.additions.asked();
   options.verify_store = arguments.verify_store;
   options.dry_run = arguments.dry_run;
   options.self_check = depth_of(arguments.self_test);
@@ -59,6 +61,7 @@ void add_apply(bundle::Program& program) {
       .repeated();
   add_compile_bytecode(verb, arguments->compile_bytecode);
   add_allow_other_name(verb, arguments->allow_other_name);
+  add_additions(verb, arguments->additions);
   verb.flag("--verify-store", arguments->verify_store,
             "hash every file that is reused from the store, and hold its records to the bundle");
   verb.flag("--dry-run", arguments->dry_run, "the same as plan");

@@ -14,6 +14,7 @@ struct PlanArguments {
   BundleOptions bundle;
   std::filesystem::path prefix;
   bool allow_other_name = false;
+  AdditionOptions additions;
   bool compile_bytecode = false;
   bool json = false;
 };
@@ -24,6 +25,7 @@ int run(const PlanArguments& arguments) {
   ApplyOptions options = apply_options_of(arguments.bundle, arguments.prefix, arguments.compile_bytecode);
   options.dry_run = true;
   options.allow_other_name = arguments.allow_other_name;
+  options.additions = arguments.additions.asked();
   const Applied planned = apply(options, disk, progress);
   bundle::print_warnings(planned.warnings);
   bundle::print(arguments.json, json_of(planned, options), text_of(planned, options));
@@ -38,6 +40,7 @@ void add_plan(bundle::Program& program) {
   verb.json(arguments->json);
   add_bundle_options(verb, arguments->bundle);
   add_allow_other_name(verb, arguments->allow_other_name);
+  add_additions(verb, arguments->additions);
   add_compile_bytecode(verb, arguments->compile_bytecode);
   add_prefix(verb, arguments->prefix);
   verb.action([arguments] { return run(*arguments); });

@@ -40,6 +40,22 @@ void add_allow_other_name(const bundle::Verb& verb, bool& allow_other_name) {
             "let a bundle of another name or channel take the place of the current one");
 }
 
+void add_additions(const bundle::Verb& verb, AdditionOptions& options) {
+  verb.flag("--add", options.add,
+            "add a bundle of models, data, images or packages of a system to the environment that is current");
+  verb.flag("--drop-added", options.drop, "leave out what was added to the environment that is current");
+}
+
+Additions AdditionOptions::asked() const {
+  if (add && drop)
+    throw bundle::Error(bundle::ErrorCode::Usage,
+                        {.what = "one of these options keeps what the other one drops",
+                         .where = "--add, --drop-added",
+                         .expected = "one of the two",
+                         .next = "apply the environment's bundle with --drop-added, then this one with --add"});
+  return add ? Additions::Add : drop ? Additions::Drop : Additions::Keep;
+}
+
 void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode) {
   verb.flag("--compile-bytecode", compile_bytecode, "compile every Python module once, into the generation");
 }

@@ -33,6 +33,14 @@ void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool r
 void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required = true);
 void add_threads(const bundle::Verb& verb, unsigned& threads);
 void add_allow_other_name(const bundle::Verb& verb, bool& allow_other_name);
+// --add and --drop-added: what becomes of what is added to an environment.
+struct AdditionOptions {
+  bool add = false;
+  bool drop = false;
+
+  Additions asked() const;  // throws Usage for both
+};
+void add_additions(const bundle::Verb& verb, AdditionOptions& options);
 void add_compile_bytecode(const bundle::Verb& verb, bool& compile_bytecode);
 
 // What `apply` and `plan` begin with: the bundle, the prefix and this machine, probed now.

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// An addition may not change how the environment's programs start or what they import: that was checked outside, for
+// the bundle that brings them.
+#include "installer/preflight/composition.hpp"
+
+#include <algorithm>
+
+#include "sealift/bundle/manifest/hub_catalogue.hpp"
+#include "sealift/bundle/manifest/inventory.hpp"
+#include "sealift/bundle/manifest/variables.hpp"
+#include "sealift/bundle/trust/root.hpp"
+
+namespace sealift::installer {
+
+using bundle::Entry;
+using Bundle = GenerationRecord::Bundle;
+
+namespace {
+
+Bundle bundle_of(const bundle::VerifiedBundle& bundle) {
+  return {.name = bundle.manifest().name,
+          .version = bundle.manifest().version,
+          .channel = bundle.manifest().channel,
+          .created = bundle.manifest().created,
+          .identity = bundle.identity(),
+          .signers = bundle.signers(),
+          .root = bundle.root_name()};
+}
+
+std::vector<GenerationRecord::Part> parts_of(const bundle::VerifiedBundle& bundle, const std::string& added = {}) {
+  std::vector<GenerationRecord::Part> parts;
+  for (const bundle::Environment::Placement& placement : bundle.manifest().environment.placements) {
+    // The catalogue is for a repository, which reads it from the bundle; an environment may have one of its own.
+    if (!added.empty() && placement.into == bundle::kHubCataloguePlace) continue;
+    parts.push_back({.path = placement.entry.text(),
+                     .item = bundle::store_item_name(*bundle.manifest().find(placement.entry)),
+                     .into = placement.into,
+                     .left_out = placement.left_out,
+                     .shared = placement.shared,
+                     .added = added});
+  }
+  return parts;
+}
+
+GenerationRecord record_of(const bundle::VerifiedBundle& bundle) {
+  return {.name = bundle.manifest().name,
+          .version = bundle.manifest().version,
+          .channel = bundle.manifest().channel,
+          .created = bundle.manifest().created,
+          .identity = bundle.identity(),
+          .signers = bundle.signers(),
+          .root = bundle.root_name(),
+          .interpreter = bundle.manifest().environment.interpreter.text(),
+          .site_packages = bundle.manifest().environment.site_packages.text(),
+          .entries = parts_of(bundle)};
+}
+
+[[noreturn]] void refuse_addition(const bundle::Manifest& manifest, std::string what, std::string got,
+                                  std::string next) {
+  throw bundle::Error(bundle::ErrorCode::Conflict, {.what = std::move(what) + "; nothing was written",
+                                                    .where = manifest.stem(),
+                                                    .expected = "models, data, images or packages of a system",
+                                                    .got = std::move(got),
+                                                    .next = std::move(next)});
+}
+
+// What an environment's programs start with, or import, comes with the environment.
+void require_addition(const bundle::Manifest& manifest) {
+  const char* const kWhat = "a bundle that is added brings what only an environment's own bundle may";
+  if (brings_interpreter(manifest))
+    refuse_addition(manifest, kWhat, "an interpreter", "apply it without --add, in a prefix of its own");
+  for (const bundle::Environment::Placement& placement : manifest.environment.placements) {
+    const Entry* entry = manifest.find(placement.entry);
+    if (entry->kind == bundle::EntryKind::Wheel)
+      refuse_addition(manifest, kWhat, "the wheel " + entry->path.text(),
+                      "pack it into the environment: its job with that requirement more");
+    if (placement.into == bundle::kVariablesPlace)
+      refuse_addition(manifest, kWhat, "variables for its programs ([environment])",
+                      "pack it without [environment]; the environment's own job sets them");
+  }
+}
+
+void require_environment(const bundle::Manifest& manifest, const std::optional<CurrentGeneration>& current) {
+  if (!current || !current->has_interpreter || current->record.site_packages.empty())
+    refuse_addition(manifest, "there is no environment that it could be added to",
+                    !current                                ? "no generation is current, or its record cannot be read"
+                    : current->record.site_packages.empty() ? "an older installer made what is current"
+                                                            : "what is current has no interpreter",
+                    "apply the environment's bundle first; without one, apply this without --add");
+  if (current->record.name == manifest.name && current->record.channel == manifest.channel)
+    refuse_addition(manifest, "it has the name and the channel of the environment itself",
+                    manifest.channel + "/" + manifest.name, "pack it under a name of its own");
+}
+
+void add(Bundle bundle, std::vector<GenerationRecord::Part> parts, GenerationRecord& to) {
+  to.added.push_back(std::move(bundle));
+  std::sort(to.added.begin(), to.added.end(),
+            [](const Bundle& one, const Bundle& other) { return stream_of(one) < stream_of(other); });
+  to.entries.insert(to.entries.end(), parts.begin(), parts.end());
+}
+
+std::vector<GenerationRecord::Part> parts_added_by(const GenerationRecord& record, const std::string& stream) {
+  std::vector<GenerationRecord::Part> parts;
+  for (const GenerationRecord::Part& part : record.entries)
+    if (part.added == stream) parts.push_back(part);
+  return parts;
+}
+
+GenerationRecord with_addition(const GenerationRecord& current, const bundle::VerifiedBundle& bundle) {
+  GenerationRecord record = current;
+  const Bundle added = bundle_of(bundle);
+  const std::string stream = stream_of(added);
+  std::erase_if(record.added, [&](const Bundle& there) { return stream_of(there) == stream; });
+  std::erase_if(record.entries, [&](const GenerationRecord::Part& part) { return part.added == stream; });
+  add(added, parts_of(bundle, stream), record);
+  return record;
+}
+
+// Nothing that was withdrawn gets into one more generation. A key that merely has no role any more was good when the
+// bundle was installed.
+void require_not_withdrawn(const bundle::VerifiedBundle& bundle, const GenerationRecord& record) {
+  if (bundle.trust().root.empty()) return;
+  const bundle::Root root = bundle::parse_root(bundle.trust().root, "the newest accepted root");
+  for (const Bundle& kept : bundles_of(record)) {
+    if (kept.identity == bundle.identity()) continue;
+    const auto itself = root.revoked_bundles.find(kept.identity);
+    const auto key = std::find_if(kept.signers.begin(), kept.signers.end(),
+                                  [&](const bundle::Digest& signer) { return root.revoked_keys.contains(signer); });
+    if (itself == root.revoked_bundles.end() && key == kept.signers.end()) continue;
+    throw bundle::Error(
+        bundle::ErrorCode::Revoked,
+        {.what = "what the new generation would keep was withdrawn; nothing was written",
+         .where = words_for(kept),
+         .expected = "bundles and signers that the newest accepted root has not withdrawn",
+         .got = itself != root.revoked_bundles.end() ? itself->second.reason : root.revoked_keys.at(*key).reason,
+         .next = kept.identity == record.identity
+                     ? "apply another version of it first"
+                     : "apply the environment's bundle with --drop-added, then add another version of it"});
+  }
+}
+
+}  // namespace
+
+bool brings_interpreter(const bundle::Manifest& manifest) {
+  const std::vector<bundle::Environment::Placement>& placements = manifest.environment.placements;
+  return std::any_of(placements.begin(), placements.end(), [&](const bundle::Environment::Placement& placement) {
+    const Entry* entry = manifest.find(placement.entry);
+    return placement.into == manifest.environment.interpreter.text() ||
+           (placement.into.empty() && entry != nullptr && entry->kind == bundle::EntryKind::Tree);
+  });
+}
+
+bool same_bundles(const GenerationRecord& one, const GenerationRecord& other) {
+  return one.identity == other.identity &&
+         std::equal(one.added.begin(), one.added.end(), other.added.begin(), other.added.end(),
+                    [](const Bundle& a, const Bundle& b) { return a.identity == b.identity; });
+}
+
+GenerationRecord composed(const bundle::VerifiedBundle& bundle, const std::optional<CurrentGeneration>& current,
+                          Additions additions) {
+  if (additions == Additions::Add) {
+    require_addition(bundle.manifest());
+    require_environment(bundle.manifest(), current);
+    GenerationRecord record = with_addition(current->record, bundle);
+    require_not_withdrawn(bundle, record);
+    return record;
+  }
+  GenerationRecord record = record_of(bundle);
+  if (additions == Additions::Drop || !current || !brings_interpreter(bundle.manifest())) return record;
+  for (const Bundle& kept : current->record.added)
+    if (stream_of(kept) != stream_of(bundle_of(bundle)))
+      add(kept, parts_added_by(current->record, stream_of(kept)), record);
+  require_not_withdrawn(bundle, record);
+  return record;
+}
+
+bundle::Environment environment_of(const bundle::VerifiedBundle& bundle, const GenerationRecord& record) {
+  if (record.identity == bundle.identity()) return bundle.manifest().environment;
+  bundle::Environment environment;
+  environment.interpreter = bundle::SafePath::parse(record.interpreter, "interpreter");
+  environment.site_packages = bundle::SafePath::parse(record.site_packages, "site_packages");
+  environment.imports = record.self_check.imports;
+  return environment;
+}
+
+}  // namespace sealift::installer
