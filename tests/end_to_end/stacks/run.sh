@@ -6,7 +6,8 @@
 # FOLDER holds bin and lib of a CPython 3.11 that needs no glibc newer than Debian 11's, as uv installs one. What was seen:
 # stacks/README.md. By hand: root, a network, up to 25 GB in OUT, ten minutes a stack once its files are in the cache
 # (SEALIFT_CACHE, build/prerequisites/downloads). What was installed is deleted again; locks and logs stay.
-# SEALIFT_STACK_HOSTS="bullseye trixie" takes fewer hosts, SEALIFT_STACK_CREATE=--no-rehearsal saves two minutes a stack.
+# SEALIFT_STACK_HOSTS="bullseye trixie" takes fewer hosts, SEALIFT_STACK_CREATE=--no-rehearsal saves a minute a stack,
+# SEALIFT_STACK_HOST_PACKAGES=g++,ninja-build gives the hosts what a site has that compiles.
 set -euo pipefail
 project=$(realpath "$(dirname "$0")/../../..")
 here=$project/tests/end_to_end/stacks
@@ -34,14 +35,16 @@ timed() { local name=$1 began=$SECONDS status=0; shift; "$@" > "$log.$name.log" 
 bare_host() {  # bare_host SUITE. A host has some hundred thousand files, whose removal takes minutes: beside what follows
   local name=$1
   [ "$name" != bookworm ] || name=host
-  [ -f "$prerequisites/bare-$name.tar" ] || { mmdebstrap --quiet --format=tar --variant=minbase "$1" "$prerequisites/bare-$name.tar.partial"; mv "$prerequisites/bare-$name.tar.partial" "$prerequisites/bare-$name.tar"; }
+  local tar=$prerequisites/bare-$name.tar more=${SEALIFT_STACK_HOST_PACKAGES:-}
+  [ -z "$more" ] || tar=$out/bare-$name-$more.tar
+  [ -f "$tar" ] || { mmdebstrap --quiet --format=tar --variant=minbase ${more:+--include="$more"} "$1" "$tar.partial"; mv "$tar.partial" "$tar"; }
   if [ -e "$host" ]; then
     wait
     mv "$host" "$host.gone"
     rm -rf "$host.gone" &
   fi
   mkdir -p "$host/disc"
-  tar -C "$host" --exclude='./dev/*' -xf "$prerequisites/bare-$name.tar"
+  tar -C "$host" --exclude='./dev/*' -xf "$tar"
   mkdir "$host/var/tmp/steps" && cp "$here"/*.py "$here"/steps/*.py "$host/var/tmp/steps/"
 }
 
