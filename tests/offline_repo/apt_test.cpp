@@ -90,6 +90,38 @@ TEST_CASE("the real apt takes a signed index and a package from a bundle, and no
   CHECK_MESSAGE(refused.output.find("NO_PUBKEY") != std::string::npos, refused.output);
 }
 
+TEST_CASE("the page's lines for apt work as they are pasted, with the key that signed the index") {
+  if (!has_shell_program("apt-get") || !has_shell_program("gpg") || !has_shell_program("curl")) {
+    sealift::test::left_out("needs apt-get, gpg and curl");
+    return;
+  }
+  const OpenPgpKey key;
+  REQUIRE(key.made());
+  Live live({.name = "env", .version = 7, .items = apt_items(key)});
+  RawClient reader(live.port);
+  reader.send("GET / HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(live.port) + "\r\n\r\n");
+  const std::string page = reader.receive().body, begin = "<h3>apt</h3>\n<pre tabindex=\"0\">";
+  REQUIRE(page.find(begin) != std::string::npos);
+  std::string lines = page.substr(page.find(begin) + begin.size());
+  lines = lines.substr(0, lines.find("</pre>"));
+  CHECK(lines.find("signed-by=") != std::string::npos);
+  const RealApt apt("");
+  const std::string root = apt.folder().string();
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    for (std::size_t at = lines.find(from); at != lines.npos; at = lines.find(from, at + to.size()))
+      lines.replace(at, from.size(), to);
+  };
+  replace("&gt;", ">");
+  replace("/etc/apt/", root + "/etc/apt/");  // an apt of its own; /etc/apt/keyrings is apt's
+  std::filesystem::create_directories(apt.folder() / "etc/apt/keyrings");
+  const ShellRan pasted = run_shell("set -e\n" + lines, apt.folder() / "pasted");
+  CHECK_MESSAGE(pasted.status == 0, pasted.output);
+  const ShellRan updated = apt.run("update");
+  CHECK_MESSAGE(updated.status == 0, updated.output);
+  CHECK_MESSAGE(updated.output.find("W:") == std::string::npos, updated.output);
+  CHECK(apt.run("download tool").status == 0);
+}
+
 TEST_CASE("of two versions the newer one's index is served, a package of a delta comes from the older bundle") {
   const TempDir dir;
   const bundle::PrivateKey key = bundle::PrivateKey::generate();

@@ -39,6 +39,8 @@ TEST_CASE("an Accept header picks the form that it likes best") {
       {"*/*, application/vnd.pypi.simple.v1+json", kJson},
       {"text/html, application/vnd.pypi.simple.v1+json", kJson},
       {"application/vnd.pypi.simple.latest+json", kJson},
+      {"application/json", kJson},
+      {"application/json;q=0.1, text/html", kPlain},
       {"application/vnd.pypi.simple.latest+html", kHtml},
       {"APPLICATION/vnd.PyPI.simple.v1+JSON", kJson},
       {"text/html;q=0, */*", kHtml},
