@@ -34,11 +34,11 @@ nlohmann::ordered_json json_of(const Family& family) {
 }
 
 void print(const std::vector<Family>& all) {
-  std::cout << std::left << std::setw(11) << "model_type";
+  std::cout << std::left << std::setw(13) << "model_type";
   for (const auto& able : kAble) std::cout << std::setw(9) << able.what;
   std::cout << "what it adds to the common decoder\n";
   for (const auto& family : all) {
-    std::cout << std::setw(11) << family.name;
+    std::cout << std::setw(13) << family.name;
     for (const auto& able : kAble) std::cout << std::setw(9) << (able.is(family) ? "yes" : "-");
     std::cout << family.adds << '\n';
   }
