@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A library that phones home in a prefix that was really installed: the finding has its Python stack, though the carried
 # Python drops PYTHONPATH, by which a stack is noted elsewhere. A bundle of the Python alone is packed and applied.
+# And a thread that acts seconds after the import.
 #   installed_prefix_test.sh SEALIFT_VERIFY SEALIFT_PACK SEALIFT_INSTALL UV
 set -eu
 verify=$1 pack=$2 install=$3
@@ -62,3 +63,25 @@ for page in ("report.txt", "report.html", "report.zh.txt", "report.zh.html"):
 PYTHON
   echo "$how: the stack is on each page"
 done
+
+# A thread that does it seconds later, and that no program waits for at its end.
+cat >"$packages/late.py" <<'PYTHON'
+import socket
+import threading
+import time
+
+
+def report():
+    time.sleep(3)
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"late", ("203.0.113.6", 443))
+
+
+threading.Thread(target=report, daemon=True).start()
+PYTHON
+printf '[egress]\nimports = ["late"]\n' >site.toml
+code=0
+"$verify" run --device cpu --prefix "$work/prefix/current" --site site.toml --only egress.imports --out late \
+  >late.txt 2>&1 || code=$?
+[ $code = 1 ] || { cat late.txt; echo "exit code $code in place of 1: a late thread"; exit 1; }
+grep -q '203.0.113.6:443' late/report.txt || { cat late/report.txt; exit 1; }
+echo "late: what a thread does seconds later is seen"
