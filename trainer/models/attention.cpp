@@ -3,6 +3,7 @@
 
 #include "trainer/models/attention_choice.hpp"
 #include "trainer/models/capped_attention.hpp"
+#include "trainer/models/sinks.hpp"
 
 #include <limits>
 
@@ -39,23 +40,29 @@ void append(at::Tensor& cached, const at::Tensor& fresh, const KeyValueCache& ca
 
 }  // namespace
 
-Visibility::Visibility(const at::Tensor& segments, std::int64_t time, const RowShape& shape) : time_(time) {
+Visibility::Visibility(const at::Tensor& segments, std::int64_t time, const RowShape& shape,
+                       const at::Tensor& positions)
+    : positions_(positions), time_(time) {
   if (!segments.defined() || shape.padded_behind) return;
   segments_ = segments;
   starts_ = shape.starts;
   longest_ = shape.longest;
 }
 
-const at::Tensor& Visibility::mask(std::int64_t window, const at::TensorOptions& options) const {
-  auto& mask = masks_[{window, options.dtype().toScalarType()}];
+const at::Tensor& Visibility::mask(Reach reach, const at::TensorOptions& options) const {
+  auto& mask = masks_[{reach, options.dtype().toScalarType()}];
   if (mask.defined()) return mask;
   at::NoGradGuard no_grad;
   const auto places = at::arange(time_, at::TensorOptions(options.device()).dtype(at::kLong));
   const auto distance = places.unsqueeze(1) - places.unsqueeze(0);
   auto visible = distance >= 0;
-  if (window > 0) visible = visible & (distance < window);  // a rehearsal has no logical_and
+  if (reach.window > 0) visible = visible & (distance < reach.window);  // a rehearsal has no logical_and
   visible = visible.unsqueeze(0).unsqueeze(0);
   if (segments_.defined()) visible = visible & (segments_.unsqueeze(2) == segments_.unsqueeze(1)).unsqueeze(1);
+  if (reach.chunk > 0) {
+    const auto chunks = (positions_.defined() ? positions_ : places.unsqueeze(0)).div(reach.chunk, "floor");
+    visible = visible & (chunks.unsqueeze(2) == chunks.unsqueeze(1)).unsqueeze(1);
+  }
   mask =
       at::zeros(visible.sizes(), options).masked_fill_(visible.bitwise_not(), -std::numeric_limits<double>::infinity());
   return mask;
@@ -69,15 +76,14 @@ const at::Tensor& Visibility::starts(std::int64_t batch, at::Device device) cons
 }
 
 AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
-    : layer_(layer),
-      heads_(config.heads),
+    : heads_(config.heads),
       kv_heads_(config.kv_heads),
       head_dim_(config.head_dim),
-      window_(config.windows.at(static_cast<std::size_t>(layer))),
-      cap_(config.score_cap),
+      mixing_(config, layer),
       norms_whole_(config.qk_norm_whole),
-      scale_(config.attention_scale),
-      clip_(config.clip_qkv) {
+      clip_(config.clip_qkv),
+      turns_(config.turns(layer)),
+      turned_norm_eps_(config.turned_norm_eps) {
   const auto queries = heads_ * head_dim_, keys = kv_heads_ * head_dim_;
   if (config.fused_qkv) {
     qkv_proj_ = register_module("qkv_proj", Projection(config.width, queries + 2 * keys, config.qkv_bias));
@@ -87,6 +93,7 @@ AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
     v_proj_ = register_module("v_proj", Projection(config.width, keys, config.qkv_bias));
   }
   o_proj_ = register_module("o_proj", Projection(queries, config.width, config.out_bias));
+  if (config.sinks) sinks_ = register_parameter("sinks", torch::empty({heads_}));
   if (!config.qk_norm) return;
   q_norm_ = register_module("q_norm", RmsNorm(norms_whole_ ? queries : head_dim_, config.norm_eps, config.norm));
   k_norm_ = register_module("k_norm", RmsNorm(norms_whole_ ? keys : head_dim_, config.norm_eps, config.norm));
@@ -106,37 +113,70 @@ at::Tensor AttentionImpl::forward(const at::Tensor& input, const Surroundings& a
   keys = keys.view({batch, time, kv_heads_, head_dim_});
   const auto values = projected[2].view({batch, time, kv_heads_, head_dim_});
   if (q_norm_ && !norms_whole_) queries = q_norm_(queries), keys = k_norm_(keys);
-  const auto& rope = window_ > 0 && around.window_rope.cos.defined() ? around.window_rope : around.rope;
-  std::tie(queries, keys) = rotate(queries, keys, rope);
-  const auto mixed =
-      around.cache ? attend_cached(queries, keys, values, around) : attend(queries, keys, values, around);
-  return o_proj_(mixed.reshape({batch, time, heads_ * head_dim_}));
-}
-
-at::Tensor AttentionImpl::attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                                 const Surroundings& around) const {
-  const auto& visibility = *around.visibility;
-  if (cap_ > 0) return attend_capped(queries, keys, values, visibility.segments(), {window_, scale_, cap_});
-  if (visibility.is_causal(window_)) return attend_by_mask(queries, keys, values, {}, /*is_causal=*/true, scale_);
-  if (attends_by_length(queries, keys, values)) {
-    return attend_by_length(queries, keys, values, visibility, window_, scale_);
+  const auto& rope = mixing_.window() > 0 && around.window_rope.cos.defined() ? around.window_rope : around.rope;
+  if (turns_) std::tie(queries, keys) = rotate(queries, keys, rope);
+  if (turns_ && turned_norm_eps_) {
+    for (auto* each : {&queries, &keys}) *each = at::rms_norm(*each, {head_dim_}, {}, turned_norm_eps_);
   }
-  return attend_by_mask(queries, keys, values, visibility.mask(window_, queries.options()), /*is_causal=*/false,
-                        scale_);
+  if (!turns_ && around.temperature.defined()) queries = (queries * around.temperature).to(queries.scalar_type());
+  return o_proj_(mixing_.mix(queries, keys, values, around, sinks_));
 }
 
-at::Tensor AttentionImpl::attend_cached(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                                        const Surroundings& around) const {
+Mixing::Mixing(const DecoderConfig& config, std::int64_t layer)
+    : layer_(layer), cap_(config.score_cap), scale_(config.attention_scale) {
+  const auto at = static_cast<std::size_t>(layer);
+  reach_ = {.window = config.windows.at(at), .chunk = config.chunks.empty() ? 0 : config.chunks.at(at)};
+}
+
+at::Tensor Mixing::mix(at::Tensor queries, at::Tensor keys, at::Tensor values, const Surroundings& around,
+                       const at::Tensor& sinks) const {
+  // Kernels take one width of all three; zeros change neither scores nor the answers that are kept.
+  const auto width = values.size(3), widest = std::max(width, queries.size(3));
+  for (auto* each : {&queries, &keys, &values}) {
+    if (each->size(3) < widest) *each = at::constant_pad_nd(*each, {0, widest - each->size(3)}, 0);
+  }
+  auto mixed =
+      around.cache ? attend_cached(queries, keys, values, around, sinks) : attend(queries, keys, values, around, sinks);
+  if (width < widest) mixed = mixed.narrow(3, 0, width);
+  return mixed.reshape({mixed.size(0), mixed.size(1), -1});
+}
+
+at::Tensor Mixing::attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                          const Surroundings& around, const at::Tensor& sinks) const {
+  const auto& visibility = *around.visibility;
+  if (cap_ > 0) return attend_capped(queries, keys, values, visibility.segments(), {reach_.window, scale_, cap_});
+  const bool is_causal = visibility.is_causal(reach_);
+  const auto mask = [&] {
+    return is_causal ? std::nullopt : std::optional(visibility.mask(reach_, queries.options()));
+  };
+  if (sinks.defined()) {
+    const auto wide = with_sinks(queries, keys, values, sinks, scale_);
+    return without_sinks(
+        attend_by_mask(wide.queries, wide.keys, wide.values, with_sinks(mask()), is_causal, wide.scale), queries);
+  }
+  if (!is_causal && reach_.chunk == 0 && attends_by_length(queries, keys, values)) {
+    return attend_by_length(queries, keys, values, visibility, reach_.window, scale_);
+  }
+  return attend_by_mask(queries, keys, values, mask(), is_causal, scale_);
+}
+
+at::Tensor Mixing::attend_cached(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                                 const Surroundings& around, const at::Tensor& sinks) const {
   auto& cache = *around.cache;
   const auto layer = static_cast<std::size_t>(layer_);
   append(cache.keys.at(layer), keys, cache);
   append(cache.values.at(layer), values, cache);
-  if (cache.length == 0) return attend(queries, keys, values, around);
-  const auto end = cache.length + 1;  // one token, which sees all that the window holds
-  const auto begin = window_ > 0 ? std::max<std::int64_t>(0, end - window_) : 0;
+  if (cache.length == 0) return attend(queries, keys, values, around, sinks);
+  const auto end = cache.length + 1;  // one token, which sees all that is in reach
+  auto begin = reach_.window > 0 ? std::max<std::int64_t>(0, end - reach_.window) : 0;
+  if (reach_.chunk > 0) begin = std::max(begin, cache.length / reach_.chunk * reach_.chunk);
   const auto seen = [&](const std::vector<at::Tensor>& cached) { return cached[layer].narrow(1, begin, end - begin); };
-  if (cap_ > 0) return attend_capped(queries, seen(cache.keys), seen(cache.values), {}, {window_, scale_, cap_});
-  return attend_by_mask(queries, seen(cache.keys), seen(cache.values), {}, /*is_causal=*/false, scale_);
+  if (cap_ > 0) return attend_capped(queries, seen(cache.keys), seen(cache.values), {}, {reach_.window, scale_, cap_});
+  if (!sinks.defined())
+    return attend_by_mask(queries, seen(cache.keys), seen(cache.values), {}, /*is_causal=*/false, scale_);
+  const auto wide = with_sinks(queries, seen(cache.keys), seen(cache.values), sinks, scale_);
+  return without_sinks(attend_by_mask(wide.queries, wide.keys, wide.values, {}, /*is_causal=*/false, wide.scale),
+                       queries);
 }
 
 }  // namespace sealift::trainer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/decoder.hpp"
 
+#include "trainer/models/latent_attention.hpp"
 #include "trainer/models/moe.hpp"
 
 namespace sealift::trainer {
@@ -64,8 +65,13 @@ std::shared_ptr<FeedForward> make_feed_forward(const DecoderConfig& config, std:
   return std::make_shared<MlpImpl>(config, config.mlp_width);
 }
 
+std::shared_ptr<AnyAttention> make_attention(const DecoderConfig& config, std::int64_t layer) {
+  if (config.latent) return std::make_shared<LatentAttentionImpl>(config, layer);
+  return std::make_shared<AttentionImpl>(config, layer);
+}
+
 DecoderImpl::DecoderImpl(const DecoderConfig& config, const DecoderOptions& options)
-    : config_(config), options_(options), rope_(config.rope, config.head_dim, config.max_positions) {
+    : config_(config), options_(options), rope_(config.rope, config.turned_dim(), config.max_positions) {
   if (config.window_rope) window_rope_.emplace(*config.window_rope, config.head_dim, config.max_positions);
   // Containers only for their names: model.layers.0 and so on.
   const auto body = register_module("model", std::make_shared<torch::nn::Module>());
@@ -93,8 +99,9 @@ std::tuple<at::Tensor, at::Tensor> DecoderImpl::forward(const TokenBatch& given)
   const auto positions =
       batch.positions.defined() ? batch.positions : at::arange(time, batch.ids.options()).unsqueeze(0);
   Surroundings around{.rope = rope_.tables(positions),
-                      .visibility = std::make_shared<const Visibility>(batch.segments, time, *batch.shape)};
+                      .visibility = std::make_shared<const Visibility>(batch.segments, time, *batch.shape, positions)};
   if (window_rope_) around.window_rope = window_rope_->tables(positions);
+  around.temperature = temperature(positions);
   if (config_.experts && batch.segments.defined()) around.counted = batch.segments >= 0;
   const auto [hidden, routed] = run(batch.ids, around);
   const auto loss = router_loss(routed, batch, around.counted);
@@ -117,9 +124,16 @@ at::Tensor DecoderImpl::next_logits(const at::Tensor& ids, KeyValueCache& cache)
                       .visibility = std::make_shared<const Visibility>(at::Tensor(), time, RowShape{}),
                       .cache = &cache};
   if (window_rope_) around.window_rope = window_rope_->tables(positions);
+  around.temperature = temperature(positions);
   const auto hidden = std::get<0>(run(ids, around));
   cache.length += time;
   return logits(hidden.select(1, time - 1));
+}
+
+at::Tensor DecoderImpl::temperature(const at::Tensor& positions) const {
+  if (!config_.temperature) return {};
+  const auto [scale, floor] = *config_.temperature;
+  return (((positions.to(at::kFloat) + 1) / floor).floor().log1p() * scale + 1).unsqueeze(-1).unsqueeze(-1);
 }
 
 std::tuple<at::Tensor, at::Tensor> DecoderImpl::run(const at::Tensor& ids, const Surroundings& around) {

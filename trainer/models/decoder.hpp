@@ -52,6 +52,8 @@ class DecoderImpl : public torch::nn::Module {
   std::tuple<at::Tensor, at::Tensor> run(const at::Tensor& ids, const Surroundings& around);
   /// [..., width] -> [..., vocabulary]
   at::Tensor logits(const at::Tensor& hidden) const;
+  /// Of queries of layers that do not turn, for Surroundings.
+  at::Tensor temperature(const at::Tensor& positions) const;
   /// Of each row's last token, or of the tokens `last` of the flattened batch.
   at::Tensor scores(const at::Tensor& hidden, const at::Tensor& last) const;
   at::Tensor router_loss(const at::Tensor& routed, const TokenBatch& batch, const at::Tensor& counted) const;

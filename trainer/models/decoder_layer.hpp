@@ -15,7 +15,7 @@ class DecoderLayerImpl : public torch::nn::Module {
  public:
   DecoderLayerImpl(const DecoderConfig& config, std::int64_t layer)
       : before_attention_(make_norm(config, config.norms.before_attention)),
-        attention_(register_module("self_attn", Attention(config, layer))),
+        attention_(register_module("self_attn", make_attention(config, layer))),
         after_attention_(make_norm(config, config.norms.after_attention)),
         before_mlp_(make_norm(config, config.norms.before_mlp)),
         feed_forward_(register_module(feed_forward_name(config, layer), make_feed_forward(config, layer))),
@@ -24,7 +24,8 @@ class DecoderLayerImpl : public torch::nn::Module {
 
   /// [batch, time, width] -> the same, and what FeedForward says of its router.
   std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& input, const Surroundings& around) {
-    const auto middle = add(input, normed(after_attention_, attention_(normed(before_attention_, input), around)));
+    const auto middle =
+        add(input, normed(after_attention_, attention_->forward(normed(before_attention_, input), around)));
     const auto [change, routed] = feed_forward_->forward(normed(before_mlp_, middle), around.counted);
     return {add(middle, normed(after_mlp_, change)), routed};
   }
@@ -40,7 +41,7 @@ class DecoderLayerImpl : public torch::nn::Module {
   }
 
   RmsNorm before_attention_;
-  Attention attention_;
+  std::shared_ptr<AnyAttention> attention_;
   RmsNorm after_attention_, before_mlp_;
   std::shared_ptr<FeedForward> feed_forward_;
   RmsNorm after_mlp_;

@@ -25,6 +25,14 @@ enum class NormKind { Rms, RmsOnePlus, Plain };
 /// Of the gate in an MLP.
 enum class Activation { Silu, GeluTanh };
 
+/// What a family with experts leaves out of its files; from `width` on of `Family::Sigmoid`.
+struct ExpertDefaults {
+  std::int64_t experts = 128, per_token = 8, width = 1408;
+  std::int64_t groups = 1, groups_used = 1;
+  std::int64_t first_dense = 1;  ///< layers that have no experts
+  double scale = 1;
+};
+
 struct Family {
   const char* name;
   double theta = 10000;
@@ -35,9 +43,10 @@ struct Family {
   enum { NoWindow, EveryLayer, EveryLayerIfUsed, SomeLayersIfUsed, LayersByType } windows = NoWindow;
   std::int64_t full_every = 0;  ///< LayersByType: which layers have no window, if not given
   const char* full_every_key = nullptr;
-  enum { NoBias, QkvBias, BiasByKey, QkvBiasByKey } attention_bias = NoBias;  ///< QkvBiasByKey: true, if not given
+  enum { NoBias, QkvBias, BiasByKey, QkvBiasByKey } attention_bias = NoBias;
+  bool biased = false;  ///< attention_bias, if not given
   bool mlp_bias_by_key = false;
-  enum { NoQkNorm, OfHeads, OfAll } qk_norm = NoQkNorm;
+  enum { NoQkNorm, OfHeads, OfHeadsByKey, OfAll } qk_norm = NoQkNorm;  ///< OfHeadsByKey: use_qk_norm, else none
   NormKind norm = NormKind::Rms;
   LayerNorms norms = {};
   bool fused_qkv = false, fused_gate_up = false;  ///< one projection, qkv_proj or gate_up_proj
@@ -55,7 +64,14 @@ struct Family {
   bool multipliers = false;                        ///< granite's four
   bool clips_qkv = false;                          ///< clip_qkv
   std::optional<std::int64_t> padding_token = {};  ///< pad_token_id, if not given
-  enum { NoExperts, Mixtral, Qwen } experts = NoExperts;
+  enum { NoExperts, Mixtral, Qwen, Sigmoid, GptOss, Llama4 } experts = NoExperts;
+  ExpertDefaults expert_defaults = {};
+  bool latent = false;                 ///< latent attention
+  bool sinks = false;                  ///< each head has a score that no token has
+  bool chunks = false;                 ///< Llama 4's layers: chunks that turn, and layers that see all and do not
+  const char* rope = nullptr;          ///< rope_parameters, if not given
+  bool mxfp4 = false;                  ///< quantization_config may say so
+  const char* block = "mlp";           ///< the name of what follows attention
   bool reward = true;                  ///< transformers has …ForSequenceClassification
   const char* reward_class = nullptr;  ///< its name, where it is not that of …ForCausalLM
   const char* off = "";                ///< flags that its files have and that must be false

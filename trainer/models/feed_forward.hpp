@@ -54,7 +54,7 @@ std::shared_ptr<FeedForward> make_feed_forward(const DecoderConfig& config, std:
 
 /// Its name in the layer, as Hugging Face's files have it.
 inline const char* feed_forward_name(const DecoderConfig& config, std::int64_t layer) {
-  return config.is_sparse(layer) && config.experts->mixtral_names ? "block_sparse_moe" : "mlp";
+  return config.is_sparse(layer) && config.experts->mixtral_names ? "block_sparse_moe" : config.block;
 }
 
 }  // namespace sealift::trainer

@@ -2,6 +2,7 @@
 #include "trainer/models/hf_folder.hpp"
 
 #include "trainer/models/beyond_config.hpp"
+#include "trainer/models/mxfp4.hpp"
 #include "trainer/models/stored_experts.hpp"
 #include "trainer/models/weight_files.hpp"
 
@@ -27,8 +28,9 @@ class Newcomers final : public train::Source {
  public:
   Newcomers(const DecoderConfig& config, train::Source* source) : source_(source) {
     const train::MetaDevice meta;
+    const auto file_tensors = file_tensors_of(config);
     for (const auto& item : DecoderImpl(config).named_parameters()) {
-      for (const auto& stored : stored_tensors(item.key(), item.value().sizes())) of_folder_.insert(stored.name);
+      for (const auto& stored : file_tensors(item.key(), item.value().sizes())) of_folder_.insert(stored.name);
     }
     if (config.reward_head) of_folder_.erase("score.weight");
   }
@@ -58,7 +60,8 @@ class ModelFolder final : public train::Source {
         files_(weights_of(folder),
                {.name = name_by(config, stored_shapes(folder).contains("model.embed_tokens.weight")),
                 .otherwise = newcomers_.get()}),
-        parameters_(files_) {}
+        numbers_(files_, folder, config),
+        parameters_(numbers_, file_tensors_of(config)) {}
 
   void check(const std::vector<train::WantedTensor>& wanted) override { parameters_.check(wanted); }
   bool has(const std::string& name) const override { return parameters_.has(name); }
@@ -80,6 +83,7 @@ class ModelFolder final : public train::Source {
 
   std::unique_ptr<Newcomers> newcomers_;
   train::SafetensorsSource files_;
+  Mxfp4Source numbers_;
   FileTensorsSource parameters_;  ///< experts, which are stored one by one
 };
 
@@ -103,7 +107,8 @@ std::string changed_config(const fs::path& base, const DecoderConfig& config, co
   const auto* family = find_family(config.family);
   const bool says_tied = json.contains("tie_word_embeddings") || (family && family->tied_head);
   if (says_tied && !config.tied_head) json["tie_word_embeddings"] = false;
-  json.erase("auto_map");  // names files of the base's folder, which this one does not have
+  json.erase("auto_map");             // names files of the base's folder, which this one does not have
+  json.erase("quantization_config");  // what is saved are numbers
   if (config.reward_head && !parse_decoder_config(json.dump(), path.string()).reward_head) {
     std::string name = json.contains("architectures") && !json["architectures"].empty()
                            ? json["architectures"][0].get<std::string>()
@@ -180,7 +185,8 @@ void save_model_folder(const fs::path& folder, const fs::path& base, const Decod
   auto exported = options.changes;
   exported.max_file_bytes = options.max_file_bytes;
   exported.dtype = options.dtype;
-  exported.file_tensors = stored_tensors;
+  exported.file_tensors = file_tensors_of(model.config());
+  exported.keeps_dtype = [](const std::string& name) { return name.ends_with(".e_score_correction_bias"); };
   train::export_safetensors(partial, model, parallel, exported);
   on_rank_0([&] {
     copy_tokenizer(base, partial);

@@ -73,6 +73,71 @@ struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
   }
 };
 
+/// The same by columns, and a bias for each row of its expert.
+struct GroupedByColumns : torch::autograd::Function<GroupedByColumns> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, const at::Tensor& counts) {
+    context->save_for_backward({x, weight, counts});
+    auto y = product(x, weight, counts);
+    if (!bias) return y;
+    const auto experts = at::arange(weight.size(0), counts.options());
+    return y.add_(bias->index_select(0, experts.repeat_interleave(counts, 0, x.size(0))));
+  }
+
+  static Tensors backward(AutogradContext* context, const Tensors& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &weight = saved[1], &counts = saved[2];
+    const auto gradient = gradients[0].contiguous();
+    Tensors result(4);
+    if (context->needs_input_grad(0)) result[0] = product(gradient, weight.transpose(1, 2), counts);
+    if (context->needs_input_grad(1)) result[1] = product_of_rows(x, gradient, counts, weight);
+    if (context->needs_input_grad(2)) result[2] = sums_of_rows(gradient, counts);
+    return result;
+  }
+
+ private:
+  /// [rows, n] -> [experts, n]. By the kernel for matrices, in an order that does not change.
+  static at::Tensor sums_of_rows(const at::Tensor& rows, const at::Tensor& counts) {
+    constexpr std::int64_t kColumns = 8;  // as many as its kernel takes at least
+    const auto ones = at::ones({rows.size(0), kColumns}, rows.options());
+    const auto like = at::zeros({counts.size(0), kColumns, rows.size(1)}, rows.options());
+    return product_of_rows(ones, rows, counts, like).select(1, 0).contiguous();
+  }
+};
+
+/// (up + 1) * gate * sigmoid(alpha * gate), gate at most `limit` and up within it; gate and up lie by turns.
+struct ClampedGate : torch::autograd::Function<ClampedGate> {
+  struct Parts {
+    at::Tensor gate, up;
+  };
+  static Parts parts_of(const at::Tensor& both) {
+    const auto pairs = both.unflatten(-1, {-1, 2});
+    return {pairs.select(-1, 0), pairs.select(-1, 1)};
+  }
+
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& both, double alpha, double limit) {
+    context->save_for_backward({both});
+    context->saved_data["alpha"] = alpha;
+    context->saved_data["limit"] = limit;
+    const auto [gate, up] = parts_of(both);
+    const auto clamped = gate.clamp_max(limit);
+    return (clamped * alpha).sigmoid_().mul_(clamped).mul_(up.clamp(-limit, limit).add_(1));
+  }
+
+  static Tensors backward(AutogradContext* context, const Tensors& gradients) {
+    const auto both = context->get_saved_variables()[0];
+    const auto alpha = context->saved_data["alpha"].toDouble(), limit = context->saved_data["limit"].toDouble();
+    const auto [gate, up] = parts_of(both);
+    const auto clamped = gate.clamp_max(limit), factor = (clamped * alpha).sigmoid_();
+    const auto result = at::empty_like(both);
+    const auto to = parts_of(result);
+    const auto slope = (1 - factor).mul_(clamped * alpha).add_(1).mul_(factor).mul_(up.clamp(-limit, limit).add_(1));
+    at::mul_out(const_cast<at::Tensor&>(to.gate), slope, gradients[0]).masked_fill_(gate > limit, 0);
+    at::mul_out(const_cast<at::Tensor&>(to.up), factor.mul_(clamped), gradients[0]).masked_fill_(up.abs() > limit, 0);
+    return {result, {}, {}};
+  }
+};
+
 /// Rows in another order, each of x's `copies` times: y[i] = x[from[i] / copies], where y[to[j]] is the j-th copy. Sums
 /// copies in backward by their order, while index_add would add on CUDA as it comes.
 struct Reorder : torch::autograd::Function<Reorder> {
@@ -149,28 +214,94 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& weight, const a
   return GroupedLinear::apply(x.to(weight.scalar_type()).contiguous(), weight, counts);
 }
 
-RouterImpl::RouterImpl(std::int64_t width, const ExpertConfig& config)
-    : weight(register_parameter("weight", torch::empty({config.experts, width}))),
-      per_token_(config.per_token),
-      normalize_(config.normalize),
-      rounds_(!config.mixtral_names) {}
-
-Routes RouterImpl::forward(const at::Tensor& tokens) {
-  const auto logits = torch::linear(tokens, weight);
-  const auto probabilities = at::softmax(logits, -1, at::kFloat);
-  auto [weights, experts] = probabilities.topk(per_token_, -1);
-  if (normalize_) weights = weights / weights.sum(-1, true);
-  return {probabilities, rounds_ ? weights.to(logits.scalar_type()) : weights, experts};
+at::Tensor grouped_linear_by_columns(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                     const at::Tensor& counts) {
+  TORCH_CHECK(x.dim() == 2 && weight.dim() == 3 && x.size(1) == weight.size(1) && counts.numel() == weight.size(0),
+              "grouped_linear_by_columns of rows ", x.sizes(), ", matrices ", weight.sizes(), " and ", counts.numel(),
+              " counts; expected [rows, in], [experts, in, out] and one count for each expert");
+  return GroupedByColumns::apply(x.to(weight.scalar_type()).contiguous(), weight,
+                                 bias.defined() ? std::optional(bias) : std::nullopt, counts);
 }
 
-ExpertsImpl::ExpertsImpl(std::int64_t width, const ExpertConfig& config)
-    : gate_up_proj(register_parameter("gate_up_proj", torch::empty({config.experts, 2 * config.width, width}))),
-      down_proj(register_parameter("down_proj", torch::empty({config.experts, width, config.width}))),
-      experts_(config.experts) {}
+RouterImpl::RouterImpl(std::int64_t width, const ExpertConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.experts, width}))), config_(config) {
+  if (config.routing == Routing::SoftmaxOfBest) bias = register_parameter("bias", torch::empty({config.experts}));
+  if (config.routing != Routing::Sigmoid) return;
+  correction = register_buffer("e_score_correction_bias", torch::zeros({config.experts}, at::kFloat));
+}
+
+void RouterImpl::to(torch::Dtype dtype, bool non_blocking) {
+  const auto kept = correction.defined() ? correction.detach().alias() : at::Tensor();
+  Module::to(dtype, non_blocking);
+  if (kept.defined()) correction.set_data(kept);
+}
+
+Routes RouterImpl::forward(const at::Tensor& tokens) {
+  switch (config_.routing) {
+    case Routing::Softmax:
+      return by_softmax(tokens);
+    case Routing::Sigmoid:
+      return by_sigmoid(tokens);
+    default:
+      return of_best(tokens);
+  }
+}
+
+Routes RouterImpl::of_best(const at::Tensor& tokens) const {
+  const auto logits = torch::linear(tokens, weight, bias);
+  const auto [best, experts] = logits.topk(config_.per_token, -1);
+  if (config_.routing == Routing::SigmoidOfBest)
+    return {{}, best.to(at::kFloat).sigmoid().to(logits.scalar_type()), experts};
+  return {at::softmax(logits, -1, at::kFloat), at::softmax(best, -1), experts};
+}
+
+Routes RouterImpl::by_softmax(const at::Tensor& tokens) const {
+  const auto logits = torch::linear(tokens, weight);
+  const auto probabilities = at::softmax(logits, -1, at::kFloat);
+  auto [weights, experts] = probabilities.topk(config_.per_token, -1);
+  if (config_.normalize) weights = weights / weights.sum(-1, true);
+  return {probabilities, config_.mixtral_names ? weights : weights.to(logits.scalar_type()), experts};
+}
+
+at::Tensor RouterImpl::within_groups(const at::Tensor& scores) const {
+  if (config_.groups == config_.groups_used) return scores;
+  const auto groups = scores.unflatten(-1, {config_.groups, config_.experts / config_.groups});
+  const auto of_group = std::get<0>(groups.topk(2, -1)).sum(-1);
+  const auto best = std::get<1>(of_group.topk(config_.groups_used, -1));
+  const auto others = at::ones(of_group.sizes(), of_group.options().dtype(at::kBool)).scatter_(-1, best, false);
+  return groups.masked_fill(others.unsqueeze(-1), -std::numeric_limits<double>::infinity()).flatten(-2);
+}
+
+Routes RouterImpl::by_sigmoid(const at::Tensor& tokens) const {
+  const auto scores = torch::linear(tokens.to(at::kFloat), weight.to(at::kFloat)).sigmoid();
+  const auto experts = std::get<1>(within_groups(scores.detach() + correction).topk(config_.per_token, -1));
+  auto weights = scores.gather(1, experts);
+  if (config_.normalize) weights = weights / (weights.sum(-1, true) + 1e-20);
+  return {{}, weights * config_.scale, experts};
+}
+
+ExpertsImpl::ExpertsImpl(std::int64_t width, const ExpertConfig& config) : config_(config), experts_(config.experts) {
+  const auto matrices = [&](std::int64_t in, std::int64_t out) {
+    return config.by_columns ? torch::empty({config.experts, in, out}) : torch::empty({config.experts, out, in});
+  };
+  gate_up_proj = register_parameter("gate_up_proj", matrices(width, 2 * config.width));
+  if (config.biases)
+    gate_up_proj_bias = register_parameter("gate_up_proj_bias", torch::empty({config.experts, 2 * config.width}));
+  down_proj = register_parameter("down_proj", matrices(config.width, width));
+  if (config.biases) down_proj_bias = register_parameter("down_proj_bias", torch::empty({config.experts, width}));
+}
+
+at::Tensor ExpertsImpl::hidden(const at::Tensor& rows, const at::Tensor& counts) const {
+  const auto both = config_.by_columns ? grouped_linear_by_columns(rows, gate_up_proj, gate_up_proj_bias, counts)
+                                       : grouped_linear(rows, gate_up_proj, counts);
+  if (config_.gate == ExpertGate::Clamped) return ClampedGate::apply(both, config_.alpha, config_.limit);
+  const auto parts = both.chunk(2, -1);
+  return swiglu(parts[0], parts[1]);
+}
 
 at::Tensor ExpertsImpl::answer(const at::Tensor& rows, const at::Tensor& counts) const {
-  const auto parts = grouped_linear(rows, gate_up_proj, counts).chunk(2, -1);
-  return grouped_linear(swiglu(parts[0], parts[1]), down_proj, counts);
+  if (config_.by_columns) return grouped_linear_by_columns(hidden(rows, counts), down_proj, down_proj_bias, counts);
+  return grouped_linear(hidden(rows, counts), down_proj, counts);
 }
 
 at::Tensor ExpertsImpl::answer_across(const at::Tensor& rows, const at::Tensor& counts) {
@@ -209,23 +340,38 @@ at::Tensor ExpertsImpl::forward(const at::Tensor& tokens, const Routes& routes) 
   const auto experts = routes.experts.flatten();
   const auto [order, inverse] = sorted_by(experts);
   const auto counts = count_of_each(experts, experts_);
-  const auto rows = Reorder::apply(tokens, order, inverse, per_token);
+  const bool scales = config_.routing == Routing::SigmoidOfBest;  // what goes in, not what comes out
+  const auto rows =
+      scales ? Reorder::apply((tokens.unsqueeze(1) * routes.weights.unsqueeze(-1)).flatten(0, 1), order, inverse, 1)
+             : Reorder::apply(tokens, order, inverse, per_token);
   const auto sorted = group_.size() > 1 ? answer_across(rows, counts) : answer(rows, counts);
   const auto answers = Reorder::apply(sorted, inverse, order, 1).view({-1, per_token, tokens.size(1)});
-  return (answers * routes.weights.unsqueeze(-1)).sum(1).to(tokens.scalar_type());
+  const auto weighted = scales ? answers : answers * routes.weights.unsqueeze(-1);
+  return weighted.sum(1).to(tokens.scalar_type());
 }
 
 SparseBlockImpl::SparseBlockImpl(std::int64_t width, const ExpertConfig& config)
-    : gate(register_module("gate", Router(width, config))),
+    : gate(register_module(config.router, Router(width, config))),
       experts(register_module("experts", Experts(width, config))) {
   TORCH_CHECK(config.per_token >= 1 && config.per_token <= config.experts, "a token goes to ", config.per_token, " of ",
               config.experts, " experts; expected at least 1 and at most all");
+  if (config.shared_width == 0) return;
+  const DecoderConfig sizes{.width = width};
+  shared = register_module(config.shared, std::make_shared<MlpImpl>(sizes, config.shared_width));
 }
 
 std::tuple<at::Tensor, at::Tensor> SparseBlockImpl::forward(const at::Tensor& input, const at::Tensor& counted) {
   const auto tokens = input.reshape({-1, input.size(-1)});
   const auto routes = gate(tokens);
+  const auto balance = routed(routes, counted);
+  auto answer = experts(tokens, routes).view(input.sizes());
+  if (shared) answer = answer + std::get<0>(shared->forward(input, counted));
+  return {answer, balance};
+}
+
+at::Tensor SparseBlockImpl::routed(const Routes& routes, const at::Tensor& counted) {
   auto probability = routes.probabilities;
+  if (!probability.defined()) return {};
   auto chosen = at::ones(routes.experts.sizes(), probability.options().requires_grad(false));
   if (counted.defined()) {
     const auto counts = counted.reshape({-1, 1}).to(at::kFloat);
@@ -233,8 +379,7 @@ std::tuple<at::Tensor, at::Tensor> SparseBlockImpl::forward(const at::Tensor& in
     chosen.mul_(counts);
   }
   const auto none = at::zeros({probability.size(1)}, chosen.options());
-  const auto routed = at::stack({none.scatter_add(0, routes.experts.flatten(), chosen.flatten()), probability.sum(0)});
-  return {experts(tokens, routes).view(input.sizes()), routed};
+  return at::stack({none.scatter_add(0, routes.experts.flatten(), chosen.flatten()), probability.sum(0)});
 }
 
 }  // namespace sealift::trainer

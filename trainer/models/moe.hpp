@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sparse block of a decoder's layer: a router sends each token to a few of many experts and adds up their answers.
-// In place of the MLP; Qwen3-MoE's and Mixtral's, as transformers computes them.
+// In place of the MLP, as transformers computes each family's; with an MLP beside it that all tokens pass, where a
+// family has one.
 // All experts of a block are two parameters, so that each has a gradient in every step (zeros without tokens), flats
 // and collectives do not depend on how a rank routes, and one kernel multiplies them all.
 // Mirrored by trainer/plan/decoder_tape.cpp: change both.
@@ -22,9 +23,13 @@ inline constexpr const char* kExpertAxis = "ep";
 /// which needs rows and strides of a multiple of 16 bytes; else a product for each expert.
 at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& counts);
 
+/// The same of matrices [experts, in, out], with biases [experts, out] or undefined.
+at::Tensor grouped_linear_by_columns(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                     const at::Tensor& counts);
+
 /// Which experts a token goes to.
 struct Routes {
-  at::Tensor probabilities;  ///< [tokens, experts], fp32
+  at::Tensor probabilities;  ///< [tokens, experts], fp32; undefined: no loss balances this router
   at::Tensor weights;        ///< [tokens, per_token], of the experts' answers
   at::Tensor experts;        ///< [tokens, per_token] int64
 };
@@ -33,15 +38,26 @@ class RouterImpl : public torch::nn::Module {
  public:
   RouterImpl(std::int64_t width, const ExpertConfig& config);
 
-  /// tokens [tokens, width]. Softmax over all experts in fp32, then the best; their weights sum to 1 if
-  /// `ExpertConfig::normalize`. Mixtral keeps the weights in fp32, Qwen3-MoE rounds them to the tokens' dtype.
+  /// tokens [tokens, width]; as `ExpertConfig::routing` says, in fp32. The weights sum to 1 if
+  /// `ExpertConfig::normalize`. Qwen3-MoE rounds them to the tokens' dtype, others keep them in fp32.
   Routes forward(const at::Tensor& tokens);
 
-  at::Tensor weight;  ///< [experts, width]
+  using torch::nn::Module::to;
+  /// The correction stays fp32, as in transformers: choices depend on its last bits.
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+
+  at::Tensor weight;      ///< [experts, width]
+  at::Tensor bias;        ///< Routing::SoftmaxOfBest: [experts]
+  at::Tensor correction;  ///< Routing::Sigmoid: [experts], fp32, added for the choice. A buffer: nothing trains it
 
  private:
-  std::int64_t per_token_;
-  bool normalize_, rounds_;
+  Routes by_softmax(const at::Tensor& tokens) const;
+  Routes by_sigmoid(const at::Tensor& tokens) const;
+  Routes of_best(const at::Tensor& tokens) const;
+  /// Scores outside of each token's best groups become -infinity.
+  at::Tensor within_groups(const at::Tensor& scores) const;
+
+  ExpertConfig config_;
 };
 TORCH_MODULE(Router);
 
@@ -62,13 +78,17 @@ class ExpertsImpl : public torch::nn::Module, public train::SplitAlong {
   }
 
   at::Tensor gate_up_proj;  ///< [experts, 2 * config.width, width]: of each expert gate's rows, then up's
-  at::Tensor down_proj;     ///< [experts, width, config.width]
+  at::Tensor down_proj;     ///< [experts, width, config.width]; by columns both are [experts, in, out]
+  at::Tensor gate_up_proj_bias, down_proj_bias;  ///< [experts, out]; undefined: none
 
  private:
   at::Tensor answer(const at::Tensor& rows, const at::Tensor& counts) const;
   at::Tensor answer_across(const at::Tensor& rows, const at::Tensor& counts);
   at::Tensor answer_others(const at::Tensor& tokens, const Routes& routes);
 
+  at::Tensor hidden(const at::Tensor& rows, const at::Tensor& counts) const;
+
+  ExpertConfig config_;
   std::int64_t experts_;
   train::Collectives group_;            ///< ranks that hold the other experts
   std::shared_ptr<const bool> silent_;  ///< this rank has no tokens; null in a mesh without the axis
@@ -84,6 +104,10 @@ class SparseBlockImpl final : public FeedForward {
 
   Router gate{nullptr};
   Experts experts{nullptr};
+  std::shared_ptr<MlpImpl> shared;  ///< null: none
+
+ private:
+  static at::Tensor routed(const Routes& routes, const at::Tensor& counted);
 };
 TORCH_MODULE(SparseBlock);
 

@@ -120,7 +120,8 @@ RopeConfig read_rope(ConfigKeys& top, const Family& family, std::int64_t head_di
   const auto* parameters = top.find("rope_parameters");
   const auto* scaling = top.find("rope_scaling");
   const bool is_old = scaling && !(scaling->is_object() && scaling->empty());
-  const auto* json = is_old ? scaling : parameters;
+  const auto of_family = family.rope ? ConfigKeys::Json::parse(family.rope) : ConfigKeys::Json();
+  const auto* json = is_old ? scaling : parameters ? parameters : family.rope ? &of_family : nullptr;
   const auto least = family.original_positions > 0 ? 2 : 1;  // its logarithm divides
   const auto original =
       top.integer("original_max_position_embeddings", least, ConfigKeys::kMost, family.original_positions);

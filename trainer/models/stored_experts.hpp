@@ -4,6 +4,8 @@
 // A parameter's elements are those of its pieces one after another, so that a range of it is ranges of them.
 #pragma once
 
+#include "trainer/models/decoder_config.hpp"
+
 #include <sealift/train/checkpoint/export.hpp>
 
 namespace sealift::trainer {
@@ -30,6 +32,14 @@ inline std::vector<train::NamedShape> stored_tensors(const std::string& name, at
     }
   }
   return stored;
+}
+
+/// The rule for a model of `config`: experts by columns are stored as they are in memory.
+inline train::FileTensors file_tensors_of(const DecoderConfig& config) {
+  if (!config.experts || !config.experts->by_columns) return stored_tensors;
+  return [](const std::string& name, at::IntArrayRef sizes) {
+    return std::vector<train::NamedShape>{{name, sizes.vec()}};
+  };
 }
 
 /// A source of parameters in front of one of the tensors that they are stored as.

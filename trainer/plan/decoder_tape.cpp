@@ -82,10 +82,10 @@ Id DecoderTape::scaled(Id x, bool needs) {
 }
 
 /// On the host a chain of small operations in fp32, of which backward keeps x and, for the weight, the normalized x.
-Id DecoderTape::norm(Id x, std::int64_t rows, std::int64_t width, bool needs) {
+Id DecoderTape::norm(Id x, std::int64_t rows, std::int64_t width, bool needs, bool has_weight) {
   auto& meter = t_->meter();
   const auto full = rows * width * 4, own = of(rows * width);
-  const bool narrow = own < full, trains = !adapts();
+  const bool narrow = own < full, trains = !adapts() && has_weight;
   const auto statistics = t_->make(4 * rows);
   if (!on_host()) {
     const bool widens = narrow && shape_->decoder.one_plus_norms;
@@ -325,8 +325,9 @@ Id DecoderTape::add(Id x, Id change, bool needs) {
   return sum;
 }
 
-Id DecoderTape::attention(Id y, bool needs) {
+Id DecoderTape::attention(Id y, std::int64_t number, bool needs) {
   const auto& d = shape_->decoder;
+  if (d.latent_keys > 0) return latent_attention(y, needs);
   const auto tokens = batch_.tokens(), queries = d.heads * d.head_dim, keys = d.kv_heads * d.head_dim;
   const Linear of_keys{d.width, keys, d.qkv_bias};
   std::optional<Id> fused;
@@ -346,20 +347,31 @@ Id DecoderTape::attention(Id y, bool needs) {
     q = normal_q, k = normal_k;
   }
   const bool one_buffer = fused || !adapts() || shape_->lora_dropout == 0;
-  std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && !d.clips && one_buffer);
-  const auto mixed = attend(q, k, v, fused);
+  if (d.turns(number)) {
+    std::tie(q, k) = rotate(q, k, /*together=*/!d.qk_norm && !d.clips && one_buffer);
+  } else if (d.heats) {
+    q = scaled(q, true);
+  }
+  if (d.turns(number) && d.norms_turned) {
+    const auto normal_q = norm(q, tokens * d.heads, d.head_dim, true, /*has_weight=*/false);
+    t_->drop(q);
+    const auto normal_k = norm(k, tokens * d.kv_heads, d.head_dim, true, /*has_weight=*/false);
+    t_->drop(k);
+    q = normal_q, k = normal_k;
+  }
+  const auto mixed = d.sinks ? attend_to_sinks(q, k, v) : attend(q, k, v, fused);
   const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, true);
   for (const auto id : {q, k, v, mixed}) t_->drop(id);
   if (fused) t_->drop(*fused);
   return out;
 }
 
-Id DecoderTape::mlp(Id y, bool needs) {
+Id DecoderTape::mlp(Id y, bool needs, std::int64_t hidden_width) {
   const auto& d = shape_->decoder;
-  const auto tokens = batch_.tokens(), hidden = of(tokens * d.mlp_width);
-  const Linear wide{d.width, d.mlp_width, d.mlp_bias};
+  const auto tokens = batch_.tokens(), hidden = of(tokens * hidden_width);
+  const Linear wide{d.width, hidden_width, d.mlp_bias};
   std::optional<Id> fused;
-  if (d.fused_gate_up) fused = linear(y, {d.width, 2 * d.mlp_width, d.mlp_bias}, tokens, needs);
+  if (d.fused_gate_up) fused = linear(y, {d.width, 2 * hidden_width, d.mlp_bias}, tokens, needs);
   const auto both = fused ? slices(*fused, 2) : project(y, {wide, wide}, tokens, needs);
   const auto gate = both[0], up = both[1];
   const auto active = t_->make(hidden);
@@ -376,7 +388,7 @@ Id DecoderTape::mlp(Id y, bool needs) {
     t_->free_saved(up);
     if (fused) t_->free_saved(*fused);
   });
-  const auto out = linear(active, {d.mlp_width, d.width, d.mlp_bias}, tokens, true);
+  const auto out = linear(active, {hidden_width, d.width, d.mlp_bias}, tokens, true);
   for (const auto id : {gate, up, active}) t_->drop(id);
   if (fused) t_->drop(*fused);
   return out;
@@ -413,12 +425,14 @@ Id DecoderTape::experts(Id y, bool needs) {
     if (trains) t_->parameter(d.experts * 2 * d.expert_width * d.width);
   });
   const auto active = t_->make(hidden);
+  if (d.clamps) t_->meter().touch(Part::Activations, 2 * hidden);
   t_->save(gate_up);
   t_->node([=, this] {
+    const auto beside = d.clamps ? 4 * hidden : 2 * hidden;  // of gate and up, which become one
     t_->meter().touch(Part::Activations, 3 * hidden);
-    t_->meter().add(Part::Activations, 2 * hidden);  // of gate and up, which become one
+    t_->meter().add(Part::Activations, beside);
     t_->give(gate_up, 2 * hidden);
-    t_->meter().remove(Part::Activations, 2 * hidden);
+    t_->meter().remove(Part::Activations, beside);
     t_->free_gradient(active);
     t_->free_saved(gate_up);
   });
@@ -445,14 +459,19 @@ Id DecoderTape::experts(Id y, bool needs) {
     t_->free_gradient(out);
   });
   for (const auto id : {sorted, answers, ordered, chances, places}) t_->drop(id);
-  return out;
+  if (d.shared_width == 0) return out;
+  const auto shared = mlp(y, needs, d.shared_width);
+  const auto both = made_of({out, shared}, of(tokens * d.width));
+  t_->drop(out);
+  t_->drop(shared);
+  return both;
 }
 
 Id DecoderTape::layer(Id x, std::int64_t number, bool needs) {
   const auto& d = shape_->decoder;
   const bool below = needs || (!adapts() && !d.plain_norms && d.norm_before_attention);  // gradients of what is mixed
   const auto y = norm_if(d.norm_before_attention, x, needs);
-  auto mixed = attention(y, below);
+  auto mixed = attention(y, number, below);
   if (y != x) t_->drop(y);
   if (d.norm_after_attention) {
     const auto normal = norm_if(true, mixed, true);
@@ -463,7 +482,7 @@ Id DecoderTape::layer(Id x, std::int64_t number, bool needs) {
   const auto middle = add(x, mixed, needs);
   t_->drop(mixed);
   const auto z = norm_if(d.norm_before_mlp, middle, true);
-  auto change = d.is_sparse(number) ? experts(z, true) : mlp(z, true);
+  auto change = d.is_sparse(number) ? experts(z, true) : mlp(z, true, d.mlp_width);
   if (z != middle) t_->drop(z);
   if (d.norm_after_mlp) {
     const auto normal = norm_if(true, change, true);

@@ -46,7 +46,7 @@ class DecoderTape {
   std::int64_t of(std::int64_t elements) const { return elements * batch_.compute_bytes; }
   void weight(std::int64_t numel);
 
-  Tape::Id norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs);
+  Tape::Id norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs, bool has_weight = true);
   Tape::Id layer_norm(Tape::Id x, std::int64_t rows, std::int64_t width, bool needs);
   /// The one of the family, or x itself where it has none there.
   Tape::Id norm_if(bool has, Tape::Id x, bool needs);
@@ -69,8 +69,12 @@ class DecoderTape {
   /// No family has both a cap and fused projections.
   Tape::Id attend_capped(Tape::Id q, Tape::Id k, Tape::Id v);
   Tape::Id add(Tape::Id x, Tape::Id change, bool needs);
-  Tape::Id attention(Tape::Id y, bool needs);
-  Tape::Id mlp(Tape::Id y, bool needs);
+  Tape::Id attention(Tape::Id y, std::int64_t number, bool needs);
+  Tape::Id latent_attention(Tape::Id y, bool needs);
+  Tape::Id attend_to_sinks(Tape::Id q, Tape::Id k, Tape::Id v);
+  /// A tensor of `bytes` made of others, each of which gets a gradient of its own size; nothing is kept.
+  Tape::Id made_of(const std::vector<Tape::Id>& from, std::int64_t bytes);
+  Tape::Id mlp(Tape::Id y, bool needs, std::int64_t hidden_width);
   Tape::Id experts(Tape::Id y, bool needs);
 
   Tape* t_;

@@ -45,12 +45,31 @@ inline DecoderShape decoder_shape(const DecoderConfig& config) {
                      .fused_gate_up = config.fused_gate_up,
                      .caps_scores = config.score_cap > 0,
                      .caps_logits = config.logit_cap > 0,
+                     .turned = {},
                      .sparse = {}};
+  shape.sinks = config.sinks;
+  shape.norms_turned = config.turned_norm_eps.has_value();
+  shape.heats = config.temperature.has_value();
+  for (std::int64_t layer = 0; !config.unturned.empty() && layer < config.layers; ++layer)
+    shape.turned.push_back(config.turns(layer));
+  if (config.latent) {
+    shape.latent_queries = config.latent->queries;
+    shape.latent_keys = config.latent->keys;
+    shape.latent_plain = config.latent->plain;
+    shape.latent_turned = config.latent->turned;
+    shape.latent_values = config.latent->values;
+  }
   if (config.experts) {
     shape.experts = config.experts->experts;
     shape.per_token = config.experts->per_token;
     shape.expert_width = config.experts->width;
     shape.sparse = config.experts->layers;
+    shape.shared_width = config.experts->shared_width;
+    shape.sigmoid_router = config.experts->routing == Routing::Sigmoid;
+    shape.balances = !shape.sigmoid_router && config.experts->routing != Routing::SigmoidOfBest;
+    shape.expert_biases = config.experts->biases;
+    shape.clamps = config.experts->gate == ExpertGate::Clamped;
+    shape.scales_inputs = config.experts->routing == Routing::SigmoidOfBest;
   }
   return shape;
 }

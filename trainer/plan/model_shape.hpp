@@ -41,9 +41,14 @@ struct DecoderShape {
   bool one_plus_norms = false;                    ///< computed in fp32
   bool fused_qkv = false, fused_gate_up = false;  ///< one projection
   bool caps_scores = false, caps_logits = false;
-  std::int64_t experts = 0, per_token = 0, expert_width = 0;
+  std::int64_t latent_queries = 0, latent_keys = 0, latent_plain = 0, latent_turned = 0, latent_values = 0;
+  bool sinks = false, norms_turned = false, heats = false;  ///< heats: queries of layers that do not turn
+  std::vector<bool> turned;                                 ///< which layers' heads turn; empty: all
+  std::int64_t experts = 0, per_token = 0, expert_width = 0, shared_width = 0;
+  bool sigmoid_router = false, balances = false, expert_biases = false, clamps = false, scales_inputs = false;
   std::vector<bool> sparse;  ///< which layers have experts; empty: none
 
+  bool turns(std::int64_t layer) const { return turned.empty() || turned[static_cast<std::size_t>(layer)]; }
   bool is_sparse(std::int64_t layer) const { return !sparse.empty() && sparse[static_cast<std::size_t>(layer)]; }
 };
 

@@ -45,6 +45,7 @@ inline train::Policy make_policy(const ParallelOptions& options, const train::Mi
                   .gradients = offloaded("gradients"),
                   .optimizer_state = offloaded("optimizer_state")},
       .bucket_bytes = options.bucket_mb << 20,
+      .broadcast_buffers = false,  // no step changes one: those of a model are constants of its files
       .find_unused_parameters = options.find_unused_parameters,
   };
 

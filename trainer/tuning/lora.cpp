@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/tuning/lora.hpp"
 
+#include "trainer/models/decoder.hpp"
 #include "trainer/models/stored_experts.hpp"
 #include "trainer/tuning/lora_targets.hpp"
 
@@ -243,8 +244,10 @@ train::ExportOptions merge_adapters(const torch::nn::Module& model, train::Paral
     const auto numel = c10::multiply_integers(parameter.sizes);
     values[parameter.name] = train::detail::gather_slab(parameter, parallel.holders(), 0, numel).view(parameter.sizes);
   }
+  const auto* decoder = dynamic_cast<const DecoderImpl*>(&model);
+  const auto file_tensors = decoder ? file_tensors_of(decoder->config()) : train::FileTensors(stored_tensors);
   for (const auto& parameter : parallel.parameters()) {
-    for (const auto& [name, sizes] : stored_tensors(parameter.name, parameter.sizes)) shapes[name] = sizes;
+    for (const auto& [name, sizes] : file_tensors(parameter.name, parameter.sizes)) shapes[name] = sizes;
   }
   std::map<std::string, double> scalings;  // of what is adapted, by the name of the weight
   bool whole_rows = false;

@@ -162,6 +162,23 @@ TEST_CASE("floating tensors can be exported narrower, others stay") {
   });
 }
 
+TEST_CASE("a tensor that is said to keep its dtype is not narrowed with the others") {
+  const TempDir folder;
+  on_ranks(2, [&](const World& world) {
+    Trainee trainee(world, fsdp());
+    const auto keeps = [](const std::string& name) { return name == "tokens.weight"; };
+    export_safetensors(folder / "half.safetensors", *trainee.net, trainee.parallel,
+                       {.dtype = at::kBFloat16, .keeps_dtype = keeps});
+    const auto whole = trainee.whole();
+    if (world.rank != 0) return;
+    const auto got = read_all(folder / "half.safetensors");
+    CHECK(got.at("tokens.weight").equal(whole.at("tokens.weight")));
+    std::int64_t narrow = 0;
+    for (const auto& [name, tensor] : got) narrow += tensor.scalar_type() == at::kBFloat16 ? 1 : 0;
+    CHECK(narrow > 0);
+  });
+}
+
 TEST_CASE("a checkpoint becomes plain files without ranks or model, from any world that saved it") {
   const TempDir folder;
   for (const auto& [size, policy] :

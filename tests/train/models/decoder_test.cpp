@@ -116,10 +116,10 @@ TEST_CASE("padding behind a row changes nothing and needs no mask") {
   CHECK(first[0].equal(second[0]));
   CHECK(first[1].narrow(0, 0, 5).equal(second[1].narrow(0, 0, 5)));
   const auto seen = [](const at::Tensor& rows) { return Visibility(rows, rows.size(1), row_shape_of(rows, {})); };
-  CHECK(seen(segments).is_causal(0));
-  CHECK_FALSE(seen(segments).is_causal(4));
-  CHECK_FALSE(seen(torch::tensor({{-1, 0, 0}}, at::kLong)).is_causal(0));
-  CHECK_FALSE(seen(torch::tensor({{0, 1, 1}}, at::kLong)).is_causal(0));
+  CHECK(seen(segments).is_causal({}));
+  CHECK_FALSE(seen(segments).is_causal({.window = 4}));
+  CHECK_FALSE(seen(torch::tensor({{-1, 0, 0}}, at::kLong)).is_causal({}));
+  CHECK_FALSE(seen(torch::tensor({{0, 1, 1}}, at::kLong)).is_causal({}));
 }
 
 TEST_CASE("queries and keys that lie side by side turn as they do alone") {

@@ -122,6 +122,8 @@ FAMILIES = {
     "gemma3_text": ("Gemma3Text", gemma3_text, {"sliding_window": 2, "layer_types": None,
                                                 "sliding_window_pattern": 2}),
 }
+TARGETS = "all-linear"  # of adapters
+DEFAULTS = {}  # what a default needs that is none by itself
 WORLDS = [("none", 1, "recompute"), ("ddp", 2, "slices"), ("fsdp", 2, "recompute"), ("hsdp", 4, "-")]
 
 
@@ -158,7 +160,7 @@ def compare_adapter(comparison, name, folder, work, oracle, vocabulary, world, s
     """Ten steps of an adapter on every linear layer, ours and PEFT's from the same values; `stored`: over NF4."""
     torch.manual_seed(2)
     adapted = peft.get_peft_model(over_nf4(opened(folder)) if stored else opened(folder), peft.LoraConfig(task_type="CAUSAL_LM", r=3, lora_alpha=5,
-                                                                  target_modules="all-linear"))
+                                                                  target_modules=TARGETS))
     with torch.no_grad():
         for key, parameter in adapted.named_parameters():
             if "lora_B" in key:
@@ -225,7 +227,8 @@ def compare_generated(comparison, name, folder, path, batch):
 def compare_defaults(comparison, program, names):
     """A model as large as transformers' own default of each family: the names and sizes of its tensors."""
     with tempfile.TemporaryDirectory() as top:
-        configs = {name: getattr(transformers, FAMILIES[name][0] + "Config")() for name in names}
+        config_of = lambda name: getattr(transformers, FAMILIES[name][0] + "Config")(**DEFAULTS.get(name, {}))
+        configs = {name: config_of(name) for name in names}
         with open(top + "/cases", "w") as file:
             for name, config in configs.items():
                 config.save_pretrained(f"{top}/{name}")

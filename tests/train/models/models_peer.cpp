@@ -7,7 +7,6 @@
 #include "trainer/models/generate.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/models/moe.hpp"
-#include "trainer/models/stored_experts.hpp"
 
 #include <fstream>
 #include <iostream>
@@ -150,18 +149,21 @@ void generate_tokens(const Case& test, const train::World& world) {
   if (world.rank == world.size - 1) write_all(test.out, {{"tokens", torch::tensor(tokens)}});
 }
 
-/// Names and sizes of the tensors that a folder of the config holds; there are no values.
+/// Names and sizes of what a model of the config holds; there are no values.
 void write_shapes(const Case& test) {
   const auto config = read_decoder_config(test.folder);
   const train::MetaDevice meta;
+  const DecoderImpl model(config);
   std::ofstream file(test.out);
-  for (const auto& item : DecoderImpl(config).named_parameters()) {
-    for (const auto& [name, sizes] : stored_tensors(item.key(), item.value().sizes())) {
-      file << name;
-      for (const auto size : sizes) file << ' ' << size;
+  const auto write = [&](const auto& tensors) {
+    for (const auto& item : tensors) {
+      file << item.key();
+      for (const auto size : item.value().sizes()) file << ' ' << size;
       file << '\n';
     }
-  }
+  };
+  write(model.named_parameters());
+  write(model.named_buffers());
 }
 
 void run(const Case& test) {

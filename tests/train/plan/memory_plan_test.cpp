@@ -61,9 +61,41 @@ class Draw {
   std::mt19937_64 random_;
 };
 
+/// What families with experts beside Qwen's and Mixtral's have.
+void draw_sparse(Draw& draw, const Family& row, DecoderConfig& config) {
+  const auto layers = static_cast<std::size_t>(config.layers);
+  ExpertConfig experts{.experts = 4, .per_token = 2, .width = 256, .layers = std::vector<bool>(layers, true)};
+  if (row.experts == Family::Sigmoid) {
+    experts.routing = Routing::Sigmoid;
+    experts.layers[0] = false;
+    experts.shared_width = 256;
+  } else if (row.experts == Family::GptOss) {
+    experts.routing = Routing::SoftmaxOfBest;
+    experts.by_columns = experts.biases = true;
+    experts.gate = ExpertGate::Clamped;
+    experts.alpha = 1.7, experts.limit = 7;
+    config.qkv_bias = config.out_bias = config.sinks = true;
+  } else {
+    experts.routing = Routing::SigmoidOfBest;
+    experts.by_columns = true;
+    experts.shared_width = 256;
+    config.unturned.assign(layers, false);
+    config.unturned.back() = true;
+    config.turned_norm_eps = 1e-5;
+    config.temperature = Temperature{.scale = 0.1, .floor = 32};
+  }
+  config.experts = experts;
+  if (!row.latent) return;
+  config.kv_heads = config.heads;
+  config.latent = LatentConfig{.queries = draw.flag() ? 96 : 0, .keys = 64, .plain = 32, .turned = 16, .values = 32};
+  config.head_dim = 48;
+  config.attention_scale = 0.1;
+}
+
 DecoderConfig draw_config(Draw& draw) {
   const auto family = draw.of<std::string>({"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "olmo",
-                                            "olmo2", "granite", "phi3", "glm4", "gemma2", "gemma3_text"});
+                                            "olmo2", "granite", "phi3", "glm4", "gemma2", "gemma3_text", "deepseek_v3",
+                                            "glm4_moe", "gpt_oss", "llama4_text"});
   const auto& row = *find_family(family);
   DecoderConfig config{.family = family};
   config.vocabulary = draw.of<std::int64_t>({512, 3000});
@@ -94,6 +126,8 @@ DecoderConfig draw_config(Draw& draw) {
   config.logit_cap = row.logit_cap.value_or(0);
   if (row.scales_embedding) config.embedding_scale = 12;
   config.tied_head = draw.below(3) == 0;
+  if (row.experts == Family::Sigmoid || row.experts == Family::GptOss || row.experts == Family::Llama4)
+    draw_sparse(draw, row, config);
   if (family == "qwen3_moe" || family == "mixtral") {
     config.experts = ExpertConfig{.experts = 4,
                                   .per_token = 2,

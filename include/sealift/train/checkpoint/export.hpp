@@ -17,6 +17,8 @@ struct ExportOptions {
 
   // For `export_safetensors` only:
   FileTensors file_tensors = {};  ///< tensors that a parameter is written as; unset: one of its name
+  /// Whether `dtype` is not for tensor `name`. Unset: it is for all.
+  std::function<bool(const std::string& name)> keeps_dtype = {};
   /// The name that a tensor of the model is written by; empty: it is not written. Unset: names are the same.
   std::function<std::string(const std::string& name)> name = {};
   /// Second names of tensors, by what they are written as: they are written again under these.
@@ -35,6 +37,7 @@ struct ExportTensor {
   at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> shape;
   std::function<at::Tensor(std::int64_t first, std::int64_t numel)> slab;  ///< elements of it, flat, on the host
+  bool keeps_dtype = false;                                                ///< whatever the files' is
 };
 
 struct ExportFile {

@@ -14,7 +14,7 @@ SEALIFT_BODY std::vector<ExportFile> plan_export(const std::filesystem::path& pa
   std::vector<ExportFile> files(1);
   std::uint64_t bytes = 0;
   for (const auto& [name, tensor] : tensors) {
-    const bool convert = options.dtype && at::isFloatingType(tensor.dtype);
+    const bool convert = options.dtype && !tensor.keeps_dtype && at::isFloatingType(tensor.dtype);
     auto entry = describe(name, convert ? *options.dtype : tensor.dtype, tensor.shape);
     const auto size = safetensors::bytes_of(entry.dtype, entry.shape, name);
     if (options.max_file_bytes > 0 && bytes > 0 && bytes + size > options.max_file_bytes) {
@@ -125,6 +125,7 @@ SEALIFT_BODY void export_safetensors(const std::filesystem::path& path, const to
   const auto add = [&](const std::string& name, detail::ExportTensor tensor) {
     const auto written = options.name ? options.name(name) : name;
     if (written.empty()) return false;
+    tensor.keeps_dtype = options.keeps_dtype && options.keeps_dtype(name);
     if (options.change && writes) {
       tensor.slab = [&options, name, slab = std::move(tensor.slab)](std::int64_t first, std::int64_t numel) {
         return options.change(name, first, slab(first, numel));

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The reading of a config.json that decoder_config.hpp declares: a family's row, then its keys, each by who knows it.
 #include "trainer/models/decoder_config.hpp"
 
+#include "trainer/models/chunk_config.hpp"
 #include "trainer/models/config_keys.hpp"
+#include "trainer/models/expert_config.hpp"
+#include "trainer/models/latent_config.hpp"
 #include "trainer/models/rope_config.hpp"
 
 #include <sealift/safetensors.hpp>
@@ -92,36 +96,12 @@ std::vector<std::int64_t> read_tokens(ConfigKeys& keys, const std::string& key) 
   return tokens;
 }
 
-ExpertConfig read_experts(ConfigKeys& keys, bool is_mixtral, std::int64_t layers, std::int64_t mlp_width) {
-  ExpertConfig config{.mixtral_names = is_mixtral};
-  const auto other = is_mixtral ? "num_experts" : "num_local_experts";  // transformers reads either name
-  auto name = std::string(is_mixtral ? "num_local_experts" : "num_experts");
-  if (!keys.find(name) && keys.find(other)) name = other;
-  keys.ignore(other);
-  config.experts = keys.integer(name, 1, 65536, is_mixtral ? 8 : 128);
-  config.per_token = keys.integer("num_experts_per_tok", 1, config.experts,
-                                  std::min<std::int64_t>(config.experts, is_mixtral ? 2 : 8));
-  config.loss_coefficient = keys.number("router_aux_loss_coef", 0, 1e6, 0.001);
-  if (is_mixtral) {
-    config.width = mlp_width;
-    config.normalize = true;
-    config.layers.assign(static_cast<std::size_t>(layers), true);
-    if (keys.number("router_jitter_noise", 0, 1e6, 0.0) != 0) keys.refuse("router_jitter_noise", "0");
-    return config;
-  }
-  config.width = keys.integer("moe_intermediate_size", 1, 1 << 22, 768);
-  config.normalize = keys.flag("norm_topk_prob", false);
-  const auto step = keys.integer("decoder_sparse_step", 1, kMaxPositions, 1);
-  for (std::int64_t layer = 0; layer < layers; ++layer) config.layers.push_back((layer + 1) % step == 0);
-  if (const auto* dense = keys.find("mlp_only_layers")) {
-    if (!dense->is_array()) keys.refuse("mlp_only_layers", "a list of layers");
-    for (const auto& each : *dense) {
-      if (!each.is_number_unsigned()) keys.refuse("mlp_only_layers", "a list of layers");
-      const auto layer = each.get<std::uint64_t>();
-      if (layer < config.layers.size()) config.layers[layer] = false;
-    }
-  }
-  return config;
+void read_head_dim(ConfigKeys& keys, const Family& family, DecoderConfig& config) {
+  const auto head_dim = family.head_dim > 0 ? family.head_dim : config.width / config.heads;
+  if (family.head_dim == 0 && !keys.find("head_dim") && config.width % config.heads != 0)
+    keys.refuse("hidden_size", "a multiple of num_attention_heads, or a head_dim");
+  config.head_dim = keys.integer("head_dim", 2, 65536, head_dim);
+  if (config.head_dim < 2 || config.head_dim % 2 != 0) keys.refuse("head_dim", "an even number");
 }
 
 c10::ScalarType read_dtype(ConfigKeys& keys) {
@@ -171,6 +151,22 @@ void each_word(const char* words, const auto& visit) {
   for (std::string word; all >> word;) visit(word);
 }
 
+/// Whether quantization_config says that the files hold experts in MXFP4. What else it has, a program's choices, is
+/// nothing here: they are read as numbers.
+bool read_mxfp4(ConfigKeys& top, const DecoderConfig& config) {
+  const auto* json = top.find("quantization_config");
+  if (!json) return false;
+  ConfigKeys keys(*json, top.where() + ", quantization_config");
+  if (keys.text("quant_method", "") != "mxfp4")
+    keys.refuse("quant_method", "mxfp4", "take the model's files in bfloat16 instead");
+  for (const char* key : {"modules_to_not_convert", "dequantize"}) keys.ignore(key);
+  keys.check_all_taken();
+  constexpr std::int64_t kBlock = 32;
+  if (config.width % kBlock != 0 || config.experts->width % kBlock != 0)
+    top.refuse("quantization_config", "none, since hidden_size and intermediate_size are no multiples of 32");
+  return true;
+}
+
 Activation read_activation(ConfigKeys& keys, const Family& family) {
   if (family.activation == Activation::GeluTanh) {
     if (keys.text("hidden_activation", "gelu_pytorch_tanh") != "gelu_pytorch_tanh")
@@ -191,7 +187,7 @@ double read_cap(ConfigKeys& keys, const char* key, const std::optional<double>& 
 void read_biases(ConfigKeys& keys, const Family& family, DecoderConfig& config) {
   const bool by_key = family.attention_bias == Family::BiasByKey,
              qkv_by_key = family.attention_bias == Family::QkvBiasByKey;
-  const bool bias = (by_key || qkv_by_key) && keys.flag("attention_bias", qkv_by_key);
+  const bool bias = (by_key || qkv_by_key) && keys.flag("attention_bias", family.biased);
   config.qkv_bias = bias || family.attention_bias == Family::QkvBias;
   config.out_bias = bias && by_key;
   config.mlp_bias = family.mlp_bias_by_key && keys.flag("mlp_bias", false);
@@ -228,11 +224,7 @@ DecoderConfig read(ConfigKeys& keys) {
   const auto kv_heads = keys.has("num_key_value_heads") || family.kv_heads == 0 ? config.heads : family.kv_heads;
   config.kv_heads = keys.integer("num_key_value_heads", 1, config.heads, kv_heads);
   if (config.heads % config.kv_heads != 0) keys.refuse("num_key_value_heads", "a divisor of num_attention_heads");
-  const auto head_dim = family.head_dim > 0 ? family.head_dim : config.width / config.heads;
-  if (family.head_dim == 0 && !keys.find("head_dim") && config.width % config.heads != 0)
-    keys.refuse("hidden_size", "a multiple of num_attention_heads, or a head_dim");
-  config.head_dim = keys.integer("head_dim", 2, 65536, head_dim);
-  if (config.head_dim < 2 || config.head_dim % 2 != 0) keys.refuse("head_dim", "an even number");
+  family.latent ? read_latent(keys, config) : read_head_dim(keys, family, config);
   config.max_positions = keys.integer("max_position_embeddings", 1, kMaxPositions);
   config.norm_eps = family.norm_eps;
   if (family.norm != NormKind::Plain) config.norm_eps = keys.number("rms_norm_eps", 1e-12, 1, family.norm_eps);
@@ -241,11 +233,15 @@ DecoderConfig read(ConfigKeys& keys) {
   if (family.window_theta > 0) {
     std::tie(config.rope, config.window_rope) = read_ropes(keys, family, config.head_dim, config.max_positions);
   } else {
-    config.rope = read_rope(keys, family, config.head_dim, config.max_positions);
+    config.rope = read_rope(keys, family, config.turned_dim(), config.max_positions);
   }
-  config.windows = read_windows(keys, family, config.layers);
+  if (family.latent) finish_latent(keys, config);
+  if (family.chunks) read_chunks(keys, config);
+  config.windows = family.chunks ? std::vector<std::int64_t>(static_cast<std::size_t>(config.layers), 0)
+                                 : read_windows(keys, family, config.layers);
   read_biases(keys, family, config);
-  config.qk_norm = family.qk_norm != Family::NoQkNorm;
+  const bool norms_by_key = family.qk_norm == Family::OfHeadsByKey;
+  config.qk_norm = norms_by_key ? keys.flag("use_qk_norm", false) : family.qk_norm != Family::NoQkNorm;
   config.qk_norm_whole = family.qk_norm == Family::OfAll;
   config.fused_qkv = family.fused_qkv;
   config.fused_gate_up = family.fused_gate_up;
@@ -255,9 +251,14 @@ DecoderConfig read(ConfigKeys& keys) {
   config.reward_head = read_reward_head(keys);
   if (config.reward_head && !family.reward)
     keys.refuse("architectures", "a name that ends with ForCausalLM, since transformers has no other of this family");
-  if (family.experts != Family::NoExperts)
-    config.experts = read_experts(keys, family.experts == Family::Mixtral, config.layers, config.mlp_width);
+  if (family.experts != Family::NoExperts) config.experts = read_experts(keys, family, config.layers, config.mlp_width);
+  if (family.chunks) config.mlp_width = keys.integer("intermediate_size_mlp", 1, 1 << 22, 16384);
+  config.sinks = family.sinks;
+  config.block = family.block;
+  if (family.mxfp4) config.mxfp4 = read_mxfp4(keys, config);
   config.dtype = read_dtype(keys);
+  // Such files say nothing of it, and what is beside the experts is bfloat16.
+  if (config.mxfp4 && !keys.find("dtype") && !keys.find("torch_dtype")) config.dtype = c10::ScalarType::BFloat16;
   config.initializer_range = keys.number("initializer_range", 0, 1, 0.02);
   if (!keys.has("pad_token_id")) {
     config.padding_token = family.padding_token;
