@@ -232,7 +232,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   auto parallel = train::parallelize(*model, *world, policy, values.source());
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, micro_batches);
-  check_attention(place);
+  check_attention(place, attended_rows(options, config));
   monitor.started("parallelize");
 
   auto goal = make_goal(options, config);

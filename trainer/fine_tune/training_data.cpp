@@ -102,6 +102,12 @@ std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, 
   return static_cast<std::int64_t>(longest);
 }
 
+RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config) {
+  const auto longest = options.max_length > 0 ? options.max_length : config.max_positions;
+  const auto hides = [&](std::int64_t window) { return window > 0 && window < longest; };
+  return {.packed = options.packing, .windows = std::any_of(config.windows.begin(), config.windows.end(), hides)};
+}
+
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,
                      std::int64_t rank, std::int64_t world_size) {
   const auto* view = &file.view();

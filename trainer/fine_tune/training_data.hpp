@@ -7,6 +7,7 @@
 #include "trainer/data/batch.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/data/token_file.hpp"
+#include "trainer/models/attention_check.hpp"
 #include "trainer/models/decoder_config.hpp"
 #include "trainer/settings/fine_tune_options.hpp"
 
@@ -22,6 +23,9 @@ std::int64_t row_length(const FineTuneOptions& options, const DecoderConfig& con
 
 /// Tokens of the longest row: a packed one's, or the longest sequence's.
 std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);
+
+/// What the job's rows ask of attention. A window counts where a row may be longer.
+RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config);
 
 /// Who gets which examples.
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,

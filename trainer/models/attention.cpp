@@ -75,6 +75,16 @@ const at::Tensor& Visibility::starts(std::int64_t batch, at::Device device) cons
   return starts_;
 }
 
+at::Tensor attend_visible(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                          const Visibility& visibility, const Reach& reach, std::optional<double> scale) {
+  const bool is_causal = visibility.is_causal(reach);
+  if (!is_causal && reach.chunk == 0 && attends_by_length(queries, keys, values)) {
+    return attend_by_length(queries, keys, values, visibility, reach.window, scale);
+  }
+  const auto mask = is_causal ? std::nullopt : std::optional(visibility.mask(reach, queries.options()));
+  return attend_by_mask(queries, keys, values, mask, is_causal, scale);
+}
+
 AttentionImpl::AttentionImpl(const DecoderConfig& config, std::int64_t layer)
     : heads_(config.heads),
       kv_heads_(config.kv_heads),
@@ -145,19 +155,14 @@ at::Tensor Mixing::attend(const at::Tensor& queries, const at::Tensor& keys, con
                           const Surroundings& around, const at::Tensor& sinks) const {
   const auto& visibility = *around.visibility;
   if (cap_ > 0) return attend_capped(queries, keys, values, visibility.segments(), {reach_.window, scale_, cap_});
-  const bool is_causal = visibility.is_causal(reach_);
-  const auto mask = [&] {
-    return is_causal ? std::nullopt : std::optional(visibility.mask(reach_, queries.options()));
-  };
   if (sinks.defined()) {
+    const bool is_causal = visibility.is_causal(reach_);
+    const auto mask = is_causal ? std::nullopt : std::optional(visibility.mask(reach_, queries.options()));
     const auto wide = with_sinks(queries, keys, values, sinks, scale_);
-    return without_sinks(
-        attend_by_mask(wide.queries, wide.keys, wide.values, with_sinks(mask()), is_causal, wide.scale), queries);
+    return without_sinks(attend_by_mask(wide.queries, wide.keys, wide.values, with_sinks(mask), is_causal, wide.scale),
+                         queries);
   }
-  if (!is_causal && reach_.chunk == 0 && attends_by_length(queries, keys, values)) {
-    return attend_by_length(queries, keys, values, visibility, reach_.window, scale_);
-  }
-  return attend_by_mask(queries, keys, values, mask(), is_causal, scale_);
+  return attend_visible(queries, keys, values, visibility, reach_, scale_);
 }
 
 at::Tensor Mixing::attend_cached(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,

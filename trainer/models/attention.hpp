@@ -67,6 +67,11 @@ class Visibility {
   mutable std::int64_t longest_ = 0;
 };
 
+/// Attention of tokens that see each other as `visibility` says, within `reach`, by the kernel that the device has for
+/// it. Queries [batch, time, heads, head_dim] -> the same; keys and values may have fewer heads. Noted.
+at::Tensor attend_visible(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                          const Visibility& visibility, const Reach& reach, std::optional<double> scale);
+
 /// What the layers of one forward have in common. No tensor's holder in the sense of a unit, which would cast the
 /// tables.
 struct Surroundings {

@@ -12,12 +12,19 @@
 
 namespace sealift::trainer {
 
-/// Computes a small attention and its gradients in `dtype` on `device` and switches off, for the process, each way that
-/// fails or gives other numbers than the CPU: ATen then takes the next. A line for each; none on the CPU. Throws where
-/// the last way is wrong, too. Before the first forward.
-std::vector<std::string> check_attention(c10::Device device, at::ScalarType dtype = at::kBFloat16);
+/// What a job's rows ask of attention beside causal order.
+struct RowsOfJob {
+  bool packed = false;   ///< several sequences in a row
+  bool windows = false;  ///< layers whose tokens see fewer than a row has before them
+};
+
+/// Computes a small attention and its gradients in `dtype` on `device`, of a plain row and of such as `rows` says, and
+/// switches off, for the process, each way that fails or gives other numbers than the CPU: the next one is taken. A
+/// line for each; none on the CPU. Throws where the last way is wrong, too. Before the first forward.
+std::vector<std::string> check_attention(c10::Device device, at::ScalarType dtype = at::kBFloat16,
+                                         const RowsOfJob& rows = {});
 
 /// The same for the device of a rank and what it computes in; prints the lines.
-void check_attention(const Place& place);
+void check_attention(const Place& place, const RowsOfJob& rows = {});
 
 }  // namespace sealift::trainer

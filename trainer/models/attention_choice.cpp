@@ -62,16 +62,31 @@ void note_attention(AttentionWay way) {
   ran[static_cast<std::size_t>(way)] = true;
 }
 
+std::vector<AttentionWay> ways_that_ran() {
+  std::vector<AttentionWay> ways;
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    if (ran[i]) ways.push_back(static_cast<AttentionWay>(i));
+  }
+  return ways;
+}
+
 std::vector<std::string> attention_that_ran() {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < ran.size(); ++i) {
-    if (ran[i]) names.emplace_back(kNames[i]);
-  }
+  for (const auto way : ways_that_ran()) names.emplace_back(name_of(way));
   return names;
 }
 
 void forget_attention_that_ran() {
   for (auto& each : ran) each = false;
+}
+
+NotesApart::NotesApart() : before_(ways_that_ran()) {
+  forget_attention_that_ran();
+}
+
+NotesApart::~NotesApart() {
+  forget_attention_that_ran();
+  for (const auto way : before_) note_attention(way);
 }
 
 }  // namespace sealift::trainer

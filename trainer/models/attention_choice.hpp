@@ -34,8 +34,21 @@ at::Tensor attend_rows(const at::Tensor& queries, const at::Tensor& keys, const 
 /// Notes that this way ran.
 void note_attention(AttentionWay way);
 
-/// What ran in this process since it began or was told to forget, by name.
+/// What ran in this process since it began or was told to forget; by name.
+std::vector<AttentionWay> ways_that_ran();
 std::vector<std::string> attention_that_ran();
 void forget_attention_that_ran();
+
+/// While it lives, what runs is noted apart: of a trial, which is no part of the job.
+class NotesApart {
+ public:
+  NotesApart();
+  ~NotesApart();
+  NotesApart(const NotesApart&) = delete;
+  NotesApart& operator=(const NotesApart&) = delete;
+
+ private:
+  std::vector<AttentionWay> before_;
+};
 
 }  // namespace sealift::trainer

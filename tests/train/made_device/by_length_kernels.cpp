@@ -6,12 +6,15 @@
 
 #include <torch/library.h>
 
+#include <atomic>
 #include <cmath>
 
 namespace sealift::test::made {
 namespace {
 
 using Optional = std::optional<at::Tensor>;
+
+std::atomic<Broken> broken{Broken::No};
 
 /// One sequence of one head: probabilities [time, time].
 at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k, double scale, std::int64_t window) {
@@ -48,6 +51,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> attend_le
     c10::SymInt, c10::SymInt, double, bool causal, bool, std::optional<double> scale,
     std::optional<c10::SymInt> window_left, std::optional<c10::SymInt>, const Optional&, const Optional&) {
   TORCH_CHECK(causal && starts, "a made device's attention by lengths is causal");
+  TORCH_CHECK(broken != Broken::Fails, "no kernel image is available for execution on the device");
   const c10::DeviceGuard on(query.device());
   const auto output = at::empty_like(query);
   const auto sums = at::empty({query.size(1), query.size(0)}, query.options().dtype(at::kFloat));
@@ -59,7 +63,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> attend_le
               for_each_sequence(s, q, k, [&](auto tokens, std::int64_t head, std::int64_t of_keys) {
                 const auto p = probabilities(wide_q.index({tokens, head}), wide_k.index({tokens, of_keys}),
                                              scale_of(scale, q), window);
-                out.index({tokens, head}).copy_(p.matmul(wide_v.index({tokens, of_keys})));
+                out.index({tokens, head})
+                    .copy_(p.matmul(wide_v.index({tokens, of_keys})) * (broken == Broken::Wrong ? 2 : 1));
               });
             });
   const auto none = at::empty({0}, query.options().dtype(at::kLong));
@@ -97,6 +102,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> attend_lengths_backward(
 }
 
 }  // namespace
+
+void break_attention_by_length(Broken how) {
+  broken = how;
+}
 
 void register_by_length_kernels() {
   static torch::Library fused(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);

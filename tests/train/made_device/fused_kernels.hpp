@@ -16,4 +16,8 @@ void register_autocast();
 /// From now on the attention of dense rows is wrong, or is right again.
 void break_attention(bool broken);
 
+/// The same of attention by lengths, which may also say that it cannot run.
+enum class Broken { No, Wrong, Fails };
+void break_attention_by_length(Broken how);
+
 }  // namespace sealift::test::made

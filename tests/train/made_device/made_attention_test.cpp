@@ -3,6 +3,7 @@
 // off.
 #include "tests/train/made_device/fused_kernels.hpp"
 #include "tests/train/made_device/made_device.hpp"
+#include "trainer/fine_tune/training_data.hpp"
 #include "trainer/models/attention.hpp"
 #include "trainer/models/attention_check.hpp"
 #include "trainer/models/attention_choice.hpp"
@@ -120,6 +121,63 @@ TEST_CASE("an attention that gives other numbers than the CPU is switched off wi
   CHECK(check_attention(there).empty());
   made::break_attention(false);
   at::globalContext().setSDPUseOverrideable(true);
+}
+
+TEST_CASE("an attention by lengths that fails or is wrong is switched off before a job of such rows trusts it") {
+  made::install();
+  const auto there = made::device(1);
+  const auto check = [&](const RowsOfJob& rows, at::ScalarType dtype = at::kBFloat16) {
+    return check_attention(there, dtype, rows);
+  };
+  const RowsOfJob plain, packed_rows{.packed = true}, windows{.windows = true}, both{.packed = true, .windows = true};
+  const auto line = [](const std::string& fault) {
+    return Names{"note: attention (by lengths) does not work here (" + fault +
+                 "): switched off, the next kernel runs in its place, slower and as right"};
+  };
+  for (const auto& rows : {packed_rows, windows, both}) CHECK(check(rows).empty());  // by a mask
+  for (const auto& [how, fault] : {std::pair{made::Broken::Wrong, "its numbers are not the CPU's"},
+                                   {made::Broken::Fails, "no kernel image is available for execution on the device"}}) {
+    for (const auto& rows : {packed_rows, windows, both}) {
+      const ByLengths can;
+      forget_attention_that_ran();
+      CHECK(check(both).empty());
+      CHECK(attention_that_ran().empty());  // a trial is no part of the job
+      made::break_attention_by_length(how);
+      CHECK(check(plain).empty());             // asks for none
+      CHECK(check(rows, at::kFloat).empty());  // nor does fp32, which it does not take
+      CHECK(check(rows) == line(fault));
+      CHECK(check(rows).empty());
+      for (const std::int64_t window : {0, 2}) {
+        const auto after = run_layer(there, at::kBFloat16, packed(), window);
+        CHECK(after.ran == Names{"math"});
+        check_close(after, run_layer(at::kCPU, at::kFloat, packed(), window));
+      }
+      made::break_attention_by_length(made::Broken::No);
+    }
+  }
+  CHECK(at::globalContext().userEnabledOverrideableSDP());  // what plain rows take was right
+}
+
+TEST_CASE("packing asks for sequences side by side, a layer's window only where a row may be longer") {
+  FineTuneOptions options;
+  DecoderConfig config{.max_positions = 64, .windows = {0, 0}};
+  const auto asked = [&] {
+    const auto rows = attended_rows(options, config);
+    return std::pair(rows.packed, rows.windows);
+  };
+  CHECK(asked() == std::pair(false, false));
+  options.packing = true;
+  CHECK(asked() == std::pair(true, false));
+  config.windows = {0, 16};
+  CHECK(asked() == std::pair(true, true));
+  options.max_length = 16;
+  CHECK(asked() == std::pair(true, false));
+  options.max_length = 17;
+  options.packing = false;
+  CHECK(asked() == std::pair(false, true));
+  options.max_length = 0;
+  config.windows = {64, 64};
+  CHECK(asked() == std::pair(false, false));
 }
 
 TEST_CASE("a device on which no attention works is refused with what it said") {
