@@ -70,6 +70,7 @@
 #include <sealift/train/flat/gradient_mark.hpp>           // what the loop finds where a gradient is not
 #include <sealift/train/flat/host_copy.hpp>               // a tensor on its way from a device to the host
 #include <sealift/train/flat/leaf_gradients.hpp>          // where reduced gradients end
+#include <sealift/train/flat/add_product.hpp>             // a product that adds itself to a sum
 #include <sealift/train/flat/flat_gradient.hpp>           // one buffer of gradients -> their mean, on the leaves
 #include <sealift/train/flat/buckets.hpp>                 // how replicated gradients are cut into all-reduces
 #include <sealift/train/flat/reducer.hpp>                 // which gradients are reduced when

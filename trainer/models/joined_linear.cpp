@@ -2,6 +2,7 @@
 #include "trainer/models/joined_linear.hpp"
 
 #include <ATen/autocast_mode.h>
+#include <sealift/train.hpp>
 
 #include <algorithm>
 
@@ -151,7 +152,9 @@ struct JoinedLinear : torch::autograd::Function<JoinedLinear> {
       const auto g = rows_of(gradients[i]);
       sizes = gradients[i].sizes().vec();
       if (wanted(0)) of_input.add(g, weight), sizes.back() = weight.size(1);
-      if (wanted(Numbers::weight(i))) give(Numbers::weight(i), at::mm(g.t(), x));
+      if (wanted(Numbers::weight(i)) && !train::add_gradient_product(weight, g.t(), x)) {
+        give(Numbers::weight(i), at::mm(g.t(), x));
+      }
       if (wanted(Numbers::bias(i))) give(Numbers::bias(i), g.sum(0));
       if (!b.defined()) continue;
       if (!of_low.defined()) of_low = new_gradient_of(low, gradients);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers of one input as one function, each with a low-rank adapter or without: what `Projection` computes.
-// Attention calls it for queries, keys and values, the MLP for gate and up, any projection that has an adapter for
-// itself.
+// Attention calls it for queries, keys and values, the MLP for gate and up, any projection that has an adapter or is
+// trained for itself.
 // Autograd's own nodes would add up the input's gradients and adapters in operations of their own, each a pass over
-// what is as large as the output; here the products add in place.
+// what is as large as the output; here the products add in place, those of a weight's gradient to the engine's buffer
+// where it takes them (train::add_gradient_product).
 // Mirrored by trainer/plan/decoder_tape.cpp (joined): change both.
 #pragma once
 

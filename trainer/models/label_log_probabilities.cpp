@@ -4,6 +4,7 @@
 #include "trainer/models/token_batch.hpp"
 
 #include <ATen/autocast_mode.h>
+#include <sealift/train.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -92,8 +93,8 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
       at::addmm_out(rows, rows, slopes, weight, /*beta=*/0, /*alpha=*/-1);
     }
     if (!for_weight) return;
-    if (hidden.scalar_type() == at::kFloat) {
-      made.weight_gradient.addmm_(slopes.t(), states, /*beta=*/first == 0 ? 0 : 1, /*alpha=*/-1);
+    if (train::detail::adds_products(states, at::kFloat)) {
+      train::detail::add_product(made.weight_gradient, slopes.t(), states, /*beta=*/first == 0 ? 0 : 1, /*alpha=*/-1);
     } else {
       const auto sum = at::mm(slopes.t(), states);
       first == 0 ? at::mul_out(made.weight_gradient, sum, at::scalar_tensor(-1)) : made.weight_gradient.sub_(sum);

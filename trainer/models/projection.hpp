@@ -33,7 +33,8 @@ class ProjectionImpl : public torch::nn::Module {
 
   /// [..., in] -> [..., out]
   at::Tensor forward(const at::Tensor& input) {
-    if (const auto joined = part(); adapter_ && joined && can_join(input, {*joined})) {
+    const bool trains = adapter_ || weight.requires_grad();
+    if (const auto joined = part(); trains && joined && can_join(input, {*joined})) {
       return joined_linear(input, {*joined}).front();
     }
     const auto output = torch::linear(input, weight, bias);

@@ -137,14 +137,15 @@ Id DecoderTape::linear(Id x, const Linear& how, std::int64_t rows, bool needs) {
   if (rank_of(how) > 0)
     return shape_->lora_dropout > 0 ? adapted(x, how, rows, needs) : joined(x, {how}, rows, needs)[0];
   const auto y = t_->make(of(rows * how.out));
-  const bool trains = !adapts();
+  const bool trains = !adapts(), adds = t_->adds_products() && how.adapted;  // the router is no projection
   if (trains) t_->save(x);
   t_->node([=, this] {
-    if (needs) t_->give(x, of(rows * how.in), trains ? of(how.in * how.out) : 0);
-    if (!needs && trains) weight(how.in * how.out);
+    if (needs) t_->give(x, of(rows * how.in), trains && !adds ? of(how.in * how.out) : 0);
+    if (!needs && trains && !adds) weight(how.in * how.out);
+    if (trains && adds) t_->product();
     if (trains) t_->free_saved(x);
     t_->free_gradient(y);
-    if (trains) t_->parameter(how.in * how.out);
+    if (trains && !adds) t_->parameter(how.in * how.out);
     if (trains && how.bias) t_->parameter(how.out);
   });
   return y;
@@ -203,9 +204,10 @@ std::vector<Id> DecoderTape::project(Id x, const std::vector<Linear>& hows, std:
   return outputs;
 }
 
-/// models/joined_linear.hpp: backward holds the gradients of all its parameters until it is over.
+/// models/joined_linear.hpp: backward holds the gradients of all its parameters until it is over, but for those of
+/// weights that are added to the engine's buffer.
 std::vector<Id> DecoderTape::joined(Id x, const std::vector<Linear>& hows, std::int64_t rows, bool needs) {
-  const bool trains = !adapts();
+  const bool trains = !adapts(), adds = trains && t_->adds_products();
   const auto in = hows.front().in;
   std::int64_t ranks = 0, factors = 0;
   for (const auto& how : hows) ranks += rank_of(how), factors += rank_of(how) > 0 ? 1 : 0;
@@ -219,20 +221,21 @@ std::vector<Id> DecoderTape::joined(Id x, const std::vector<Linear>& hows, std::
     auto& meter = t_->meter();
     std::int64_t made = 0, gradients = of(ranks * in);
     for (const auto& how : hows) {
-      made += trains ? how.in * how.out + (how.bias ? how.out : 0) : 0;
+      made += trains ? (adds ? 0 : how.in * how.out) + (how.bias ? how.out : 0) : 0;
       gradients += of(rank_of(how) * how.out);
     }
     gradients += of(made);
     meter.add(Part::Gradients, gradients);
     meter.add(Part::Activations, of(rows * ranks));
     if (needs) t_->give(x, of(rows * in));
+    if (adds) t_->product();
     meter.remove(Part::Activations, of(rows * ranks));
     if (keeps) t_->free_saved(x);
     for (const auto id : {a, low}) t_->free_saved(id);
     for (const auto id : outputs) t_->free_gradient(id);
     meter.remove(Part::Gradients, gradients);
     for (const auto& how : hows) {
-      if (trains) t_->parameter(how.in * how.out);
+      if (trains && !adds) t_->parameter(how.in * how.out);
       if (trains && how.bias) t_->parameter(how.out);
       if (rank_of(how) > 0) t_->parameter(rank_of(how) * how.in), t_->parameter(rank_of(how) * how.out);
     }
@@ -509,7 +512,8 @@ void DecoderTape::loss(Id x, bool needs) {
   const auto piece = std::min(labels, std::max<std::int64_t>(1, kLogitsAtATime / d.vocabulary)) * d.vocabulary;
   const auto held = piece * 4 * (d.caps_logits ? 2 : 1);  // with the cap's slopes
   meter.add(Part::Logits, held);
-  meter.touch(Part::Logits, narrow ? of(piece) + (sums ? of(head) : 0) : 0);
+  // Elsewhere than on a host a narrow product adds itself to the fp32 sum.
+  meter.touch(Part::Logits, narrow ? of(piece) + (sums && on_host() ? of(head) : 0) : 0);
   meter.remove(Part::Logits, held);
   for (const auto id : {rows, of_hidden, of_head}) t_->save(id);
   t_->node([=, this] {

@@ -130,6 +130,15 @@ void EngineMemory::collect(std::size_t number, std::int64_t numel) {
   meter_->remove(Part::Gradients, wide(numel));
 }
 
+bool EngineMemory::adds_products() const {
+  const bool reduces = way_.method != Method::None && (way_.ranks > 1 || units_.back().in_flat);
+  return reduces && (!way_.narrow() || way_.batch.kernels == Kernels::Cuda);
+}
+
+void EngineMemory::add_product(std::size_t number) {
+  if (units_[number].in_flat) make_room(units_[number]);
+}
+
 void EngineMemory::make_room(Unit& unit) {
   if (unit.has_gradient) return;
   unit.has_gradient = true;

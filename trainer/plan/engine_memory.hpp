@@ -39,6 +39,10 @@ class EngineMemory {
   void reshard(std::size_t unit);
   /// A parameter's gradient of `numel` elements goes into the unit's buffer.
   void collect(std::size_t unit, std::int64_t numel);
+  /// Whether gradients of a layer's projections are added to its buffer by the products that make them
+  /// (train::add_gradient_product), and one such.
+  bool adds_products() const;
+  void add_product(std::size_t unit);
   /// The unit's backward is done: frees it, and begins to reduce its gradients, if they are to be.
   void close(std::size_t unit, bool reduces, bool last);
   void finish_reductions();

@@ -51,9 +51,17 @@ class Step {
     engine_.zero_gradients();  // after the optimizer, which needs no more than is there
   }
 
+  /// Whose gradients are those of unit `current`, which must outlive it.
+  Tape tape_of(const std::size_t& current) {
+    std::function<void()> product;
+    if (engine_.adds_products()) product = [&] { engine_.add_product(current); };
+    return Tape(
+        meter_, [&](std::int64_t numel) { engine_.collect(current, numel); }, product);
+  }
+
   void micro_batch(bool last) {
     std::size_t current = 0;
-    Tape tape(meter_, [&](std::int64_t numel) { engine_.collect(current, numel); });
+    auto tape = tape_of(current);
     DecoderTape decoder(tape, *shape_, way_.batch);
     const auto layers = static_cast<std::size_t>(shape_->decoder.layers);
     const bool adapts = shape_->lora_rank > 0;
@@ -105,7 +113,7 @@ class Step {
 
   /// A layer's forward again, with what it keeps, and its backward.
   void again(Tape& outer, Tape::Id x, Tape::Id out, std::int64_t number, bool needs, std::size_t current) {
-    Tape tape(meter_, [&](std::int64_t numel) { engine_.collect(current, numel); });
+    auto tape = tape_of(current);
     DecoderTape decoder(tape, *shape_, way_.batch);
     const auto input = tape.make(0);
     const auto output = decoder.layer(input, number, needs);

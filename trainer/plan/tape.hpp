@@ -51,8 +51,11 @@ class Tape {
  public:
   using Id = std::size_t;
 
-  /// `gradient(numel)`: a parameter's gradient of so many elements is there, in the compute dtype.
-  Tape(Meter& meter, std::function<void(std::int64_t)> gradient) : meter_(&meter), gradient_(std::move(gradient)) {}
+  /// `gradient(numel)`: a parameter's gradient of so many elements is there, in the compute dtype. `product()`: that
+  /// of a projection's weight is added to the engine's buffer by the product that makes it; unset: it is a tensor
+  /// first.
+  Tape(Meter& meter, std::function<void(std::int64_t)> gradient, std::function<void()> product = {})
+      : meter_(&meter), gradient_(std::move(gradient)), product_(std::move(product)) {}
 
   bool records = true;  ///< false: nothing is kept for backward
 
@@ -80,6 +83,9 @@ class Tape {
   void pass(Id sum, Id first, Id second);
   /// A parameter's gradient of `numel` elements.
   void parameter(std::int64_t numel) const { gradient_(numel); }
+  /// Whether a projection's gradient is never a tensor of its own, and one such.
+  bool adds_products() const { return static_cast<bool>(product_); }
+  void product() const { product_(); }
 
   /// Runs the nodes from the last one down to `down_to`, the number of nodes to leave.
   void backward(std::size_t down_to = 0);
@@ -96,6 +102,7 @@ class Tape {
 
   Meter* meter_;
   std::function<void(std::int64_t)> gradient_;
+  std::function<void()> product_;
   std::vector<Tensor> tensors_;
   std::vector<std::function<void()>> nodes_;
   std::int64_t written_ = 0;

@@ -141,6 +141,20 @@ void multiply(at::TensorList tensors, const at::Tensor& factor) {
   });
 }
 
+// ---- a product that adds itself to fp32; rounded once
+
+at::Tensor& add_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right, at::ScalarType dtype,
+                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  TORCH_CHECK(out.is_same(self) && out.scalar_type() == dtype && dtype == at::kFloat, "a made device adds in place");
+  queue_one(
+      "addmm into fp32", out, {left, right, out, out},
+      [o = for_task(out), l = for_task(left), r = for_task(right), beta = beta.toDouble(), alpha = alpha.toDouble()] {
+        auto sum = o;
+        at::addmm_out(sum, sum, l.to(at::kFloat), r.to(at::kFloat), beta, alpha);
+      });
+  return out;
+}
+
 }  // namespace
 
 void break_attention(bool broken) {
@@ -153,6 +167,7 @@ void register_fused_kernels() {
   fused.impl("_fused_rms_norm_backward", &rms_norm_backward);
   fused.impl("_scaled_dot_product_fused_attention_overrideable", &attend);
   fused.impl("_scaled_dot_product_fused_attention_overrideable_backward", &attend_backward);
+  fused.impl("addmm.dtype_out", &add_product);
   fused.impl("_foreach_norm.Scalar", &norms_of);
   fused.impl("_foreach_mul_.Tensor", &multiply);
   fused.impl("_fused_sdp_choice",

@@ -178,6 +178,9 @@ TEST_CASE("packing asks for sequences side by side, a layer's window only where 
   options.max_length = 0;
   config.windows = {64, 64};
   CHECK(asked() == std::pair(false, false));
+  options.packing = true;
+  config.score_cap = 50;
+  CHECK(asked() == std::pair(false, false));  // no kernel of ATen has the cap
 }
 
 TEST_CASE("a device on which no attention works is refused with what it said") {

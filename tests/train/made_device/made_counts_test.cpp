@@ -119,8 +119,8 @@ TEST_CASE("a step of a decoder asks a device for no more operations and waits th
                               << " with LoRA; the rest of a step for " << full.rest << " and " << lora.rest);
   CHECK(full.a_layer <= 49);
   CHECK(lora.a_layer <= 74);
-  CHECK(full.rest <= 53);
-  CHECK(lora.rest <= 44);
+  CHECK(full.rest <= 48);
+  CHECK(lora.rest <= 39);
   CHECK(full.waits.empty());
   CHECK(lora.waits.empty());
 }

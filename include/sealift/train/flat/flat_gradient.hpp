@@ -60,6 +60,10 @@ class FlatGradient {
   /// Takes the gradient of parameter `index`, to be added to those of earlier micro-batches.
   void collect(std::size_t index);
 
+  /// The same of a gradient that is left · right, which nobody has computed: the product adds itself to the buffer.
+  /// False, and nothing is done, where it must be a tensor first.
+  bool collect_product(std::size_t index, const at::Tensor& left, const at::Tensor& right);
+
   /// Moves late gradients into the buffer.
   void settle();
 
@@ -115,6 +119,9 @@ class FlatGradient {
 
   /// Moves the gradient of parameter `index` into the buffer.
   void take(std::size_t index);
+  /// The place of parameter `index` in the buffer, which is made `like` a gradient where there is none.
+  at::Tensor place_of(std::size_t index, const at::Tensor& like);
+  void written(std::size_t index);
 
   void complete();
 

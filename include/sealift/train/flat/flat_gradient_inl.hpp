@@ -2,6 +2,7 @@
 // The bodies of flat_gradient.hpp, which declares them and says what they promise.
 #pragma once
 
+#include <sealift/train/flat/add_product.hpp>
 #include <sealift/train/flat/flat_gradient.hpp>
 
 namespace sealift::train {
@@ -34,6 +35,15 @@ SEALIFT_BODY void FlatGradient::collect(std::size_t index) {
   TORCH_CHECK(slot.parameter.grad().layout() == at::kStrided, "parameter ", slot.name,
               " has a sparse gradient; flats hold dense ones, so make its embedding with sparse(false)");
   options_.late ? static_cast<void>(late_.insert(index)) : take(index);
+}
+
+SEALIFT_BODY bool FlatGradient::collect_product(std::size_t index, const at::Tensor& left, const at::Tensor& right) {
+  if (options_.late || !detail::adds_products(left, dtype_)) return false;
+  at::NoGradGuard no_grad;
+  auto sum = place_of(index, left);
+  detail::add_product(sum, left, right, has_gradient_[index] ? 1 : 0, 1 / before_);
+  written(index);
+  return true;
 }
 
 SEALIFT_BODY void FlatGradient::settle() {
@@ -140,19 +150,26 @@ SEALIFT_BODY void FlatGradient::drop(std::size_t index) {
 
 SEALIFT_BODY void FlatGradient::take(std::size_t index) {
   at::NoGradGuard no_grad;
-  const auto& slot = slots_[index];
-  auto& gradient = slot.parameter.mutable_grad();
-  if (used_ == 0) make_room(whole_, layout_.padded_numel(), gradient);
-  auto sum = layout_.view_of(whole_, index, slot.parameter.sizes());
+  auto& gradient = slots_[index].parameter.mutable_grad();
+  auto sum = place_of(index, gradient);
   if (has_gradient_[index]) {
     sum.add_(gradient, 1 / before_);
   } else {
     // In one pass over the memory, where the dtypes allow.
     dtype_ == gradient.scalar_type() ? at::mul_out(sum, gradient, scale_) : sum.copy_(gradient).mul_(scale_);
-    has_gradient_[index] = true;
-    ++used_;
   }
+  written(index);
   gradient.reset();
+}
+
+SEALIFT_BODY at::Tensor FlatGradient::place_of(std::size_t index, const at::Tensor& like) {
+  if (used_ == 0) make_room(whole_, layout_.padded_numel(), like);
+  return layout_.view_of(whole_, index, slots_[index].parameter.sizes());
+}
+
+SEALIFT_BODY void FlatGradient::written(std::size_t index) {
+  if (!has_gradient_[index]) ++used_;
+  has_gradient_[index] = true;
 }
 
 SEALIFT_BODY void FlatGradient::complete() {

@@ -36,6 +36,10 @@ class Reducer {
   /// Takes the gradient that autograd has left on parameter `id`.
   void collect(ParameterId id);
 
+  /// The same of a gradient that is left · right, which nobody has computed. False, and nothing is done, where it must
+  /// be a tensor first. More gradients of `id` may follow, of either kind.
+  bool collect_product(ParameterId id, const at::Tensor& left, const at::Tensor& right);
+
   /// The unit that flat `flat` belongs to is done with its backward. Buckets do not wait for a unit.
   void close(std::size_t flat);
 
@@ -81,6 +85,9 @@ class Reducer {
   std::vector<ParameterId> ids() const;
 
   std::vector<FlatGradient*> all() const;
+
+  /// What follows a gradient of `id`: a bucket that is complete is reduced.
+  void collected(ParameterId id);
 
   bool is_due(const FlatGradient& gradients) const;
 

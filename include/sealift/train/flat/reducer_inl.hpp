@@ -48,14 +48,26 @@ SEALIFT_BODY void Reducer::begin_pass(bool sync, bool over_copies) {
 
 SEALIFT_BODY void Reducer::collect(ParameterId id) {
   auto& gradients = gradients_of(id);
-  const auto slot = slot_of(id);
   if (gradients.reduction() != Reduction::Idle) finish_through(gradients);
-  gradients.collect(slot);
+  gradients.collect(slot_of(id));
+  collected(id);
+}
+
+SEALIFT_BODY bool Reducer::collect_product(ParameterId id, const at::Tensor& left, const at::Tensor& right) {
+  auto& gradients = gradients_of(id);
+  if (gradients.reduction() != Reduction::Idle) finish_through(gradients);
+  if (!gradients.collect_product(slot_of(id), left, right)) return false;
+  collected(id);
+  return true;
+}
+
+SEALIFT_BODY void Reducer::collected(ParameterId id) {
   // Whole gradients that are not summed over copies yet are only collected.
   if (!is_replicated(id.flat) || !sync_ || !over_copies_) return;
   // Ranks that use different parameters fill buckets at different times, between other flats.
   if (policy_.find_unused_parameters && !flats_.empty()) return;
   if (!rebuilt_) ready_order_.push_back(static_cast<std::int64_t>(id.index));
+  const auto slot = slot_of(id);
   auto& bucket = buckets_[places_[id.index].bucket];
   if (!bucket.seen[slot]) --bucket.missing;
   bucket.seen[slot] = true;

@@ -53,7 +53,7 @@ SEALIFT_BODY at::Tensor norm_here(const Batches& gradients, double norm_type, at
     parts.push_back(norms.front().to(device, at::kDouble));
   }
   if (parts.empty()) return torch::zeros({1}, torch::dtype(torch::kFloat64).device(device));
-  return at::linalg_vector_norm(at::cat(parts), norm_type).view({1});
+  return at::linalg_vector_norm(parts.size() == 1 ? parts.front() : at::cat(parts), norm_type).view({1});
 }
 
 }  // namespace detail
@@ -66,8 +66,10 @@ SEALIFT_BODY at::Tensor get_total_norm(Parallel& parallel, double norm_type) {
   detail::Batches sharded, replicated;
   for (const auto& parameter : parallel.parameters()) {
     const auto& gradient = parameter.shard.grad();
-    if (gradient.defined() && gradient.numel() > 0) (parameter.replicated ? replicated : sharded).add(gradient);
+    const bool here = parameter.replicated || group.size() == 1;  // nobody else has a part
+    if (gradient.defined() && gradient.numel() > 0) (here ? replicated : sharded).add(gradient);
   }
+  if (group.size() == 1) return detail::norm_here(replicated, norm_type, device).squeeze();
   const auto mine = detail::norm_here(sharded, norm_type, device);
   // Gathered rather than summed: fits every norm type, and all ranks add up in the same order.
   auto all = mine.repeat({group.size()});

@@ -32,6 +32,12 @@ struct InputsNode : torch::autograd::Function<InputsNode> {
 
 }  // namespace detail
 
+/// For the backward of a function of one's own, in place of returning left · right as the gradient of `parameter`: the
+/// product adds itself to the buffer of gradients that are reduced together, in its dtype. False, and nothing is done,
+/// where the gradient has to be a tensor: it is not reduced, somebody else listens to it, or it is asked for by
+/// torch::autograd::grad or for a graph of its own. A parameter may be used elsewhere, too; each use adds its own.
+bool add_gradient_product(const at::Tensor& parameter, const at::Tensor& left, const at::Tensor& right);
+
 template <class... Inputs>
 std::shared_ptr<detail::Call> Unit::take_inputs(const std::weak_ptr<Unit>& self, Inputs&... inputs) {
   const auto each = [&](const auto& visit) {

@@ -15,10 +15,20 @@ struct GradientHook final : torch::autograd::PostAccumulateGradHook {
 
   GradientHook(std::weak_ptr<Unit> unit, ParameterId id) : unit(std::move(unit)), id(id) {}
 
-  void operator()(const at::Tensor&) override {
+  void operator()(const at::Tensor& parameter) override {
+    if (!parameter.grad().defined()) return;  // it came as a product
     if (auto alive = unit.lock()) alive->on_gradient(id);
   }
 };
+
+/// How many hooks see the gradient of `parameter` before it is accumulated.
+SEALIFT_BODY std::size_t listeners(const at::Tensor& parameter) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(parameter);
+  if (!meta || meta->hooks_.size() != 1 || !meta->cpp_hooks_list_) return meta ? meta->hooks_.size() + 1 : 0;
+  const auto is_there = [](const auto& hook) { return hook != nullptr; };
+  return static_cast<std::size_t>(
+      std::count_if(meta->cpp_hooks_list_->begin(), meta->cpp_hooks_list_->end(), is_there));
+}
 
 SEALIFT_BODY InputsNode::Tensors InputsNode::forward(Context* context, const c10::intrusive_ptr<Holder>& holder,
                                                      at::TensorList inputs) {
@@ -35,6 +45,15 @@ SEALIFT_BODY InputsNode::Tensors InputsNode::backward(Context* context, Tensors 
 }
 
 }  // namespace detail
+
+SEALIFT_BODY bool add_gradient_product(const at::Tensor& parameter, const at::Tensor& left, const at::Tensor& right) {
+  if (at::GradMode::is_enabled() || !parameter.is_leaf()) return false;
+  const auto* wanted = torch::autograd::get_current_graph_task_exec_info();
+  if (wanted && !wanted->empty()) return false;  // some gradients alone, which are results
+  const auto* hook = dynamic_cast<detail::GradientHook*>(torch::autograd::impl::post_acc_grad_hooks(parameter).get());
+  const auto unit = hook ? hook->unit.lock() : nullptr;
+  return unit && detail::listeners(parameter) == 1 && unit->on_product(hook->id, left, right);
+}
 
 SEALIFT_BODY void Unit::listen(const std::vector<GradientSlot>& slots, std::size_t flat,
                                const std::weak_ptr<Unit>& self) {
