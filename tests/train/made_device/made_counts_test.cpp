@@ -53,7 +53,8 @@ TokenBatch packed_rows() {
 }
 
 /// What the second of two steps counted: one batch, forward, backward, clipping and AdamW.
-made::Counts counts_of_step(std::int64_t layers, bool lora, const TokenBatch& rows = dense_rows()) {
+made::Counts counts_of_step(std::int64_t layers, bool lora, const TokenBatch& rows = dense_rows(),
+                            const train::Policy& policy = {}) {
   made::install();
   train::World world{.store = c10::make_intrusive<c10d::HashStore>(), .device = made::device(0)};
   train::Shardable<Decoder> model(config_of(layers));
@@ -63,8 +64,8 @@ made::Counts counts_of_step(std::int64_t layers, bool lora, const TokenBatch& ro
   }
   if (lora) add_lora(*model, {.rank = 4, .target_modules = {"all-linear"}}, 3);
   model->to(world.device);
-  const auto groups = train::make_groups(world, train::make_mesh({}, 1), {});
-  auto parallel = train::parallelize(*model, groups, {});
+  const auto groups = train::make_groups(world, train::make_mesh(policy, 1), {});
+  auto parallel = train::parallelize(*model, groups, policy);
   train::FusedAdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(1e-3));
   for (int step = 0; step < 2; ++step) {
     made::synchronize(world.device);
@@ -81,6 +82,8 @@ made::Counts counts_of_step(std::int64_t layers, bool lora, const TokenBatch& ro
 
 struct StepCounts {
   std::int64_t a_layer = 0, rest = 0;         ///< operations
+  std::int64_t bytes = 0;                     ///< of a layer's: what they read and write
+  std::int64_t added = 0;                     ///< of a layer's: products that add to a gradient of another dtype
   std::map<std::string, std::int64_t> waits;  ///< of a step, however many layers
 };
 
@@ -96,12 +99,18 @@ void print(const made::Counts& shallow, const made::Counts& deep) {
   MESSAGE("operations:" << lines.str());
 }
 
-StepCounts counts_of(bool lora) {
-  const auto shallow = counts_of_step(2, lora), deep = counts_of_step(4, lora);
+StepCounts counts_of(bool lora, const train::Policy& policy = {}) {
+  const auto rows = dense_rows();
+  auto shallow = counts_of_step(2, lora, rows, policy), deep = counts_of_step(4, lora, rows, policy);
   CHECK(deep.waits == shallow.waits);
   print(shallow, deep);
   const auto a_layer = (deep.operations - shallow.operations) / 2;
-  return {.a_layer = a_layer, .rest = shallow.operations - 2 * a_layer, .waits = deep.waits};
+  const auto half = [&](auto count) { return (count(deep) - count(shallow)) / 2; };
+  return {.a_layer = a_layer,
+          .rest = shallow.operations - 2 * a_layer,
+          .bytes = half([](made::Counts& counts) { return counts.bytes; }),
+          .added = half([](made::Counts& counts) { return counts.by_operation["addmm into fp32"]; }),
+          .waits = deep.waits};
 }
 
 }  // namespace
@@ -115,14 +124,31 @@ StepCounts counts_of(bool lora) {
 // what is added first, which is as many launches and bytes.
 TEST_CASE("a step of a decoder asks a device for no more operations and waits than before") {
   const auto full = counts_of(/*lora=*/false), lora = counts_of(/*lora=*/true);
-  MESSAGE("a layer asks for " << full.a_layer << " operations in a full step, " << lora.a_layer
-                              << " with LoRA; the rest of a step for " << full.rest << " and " << lora.rest);
+  MESSAGE("a layer asks for " << full.a_layer << " operations in a full step, " << lora.a_layer << " with LoRA, of "
+                              << full.bytes << " and " << lora.bytes << " bytes; the rest of a step for " << full.rest
+                              << " and " << lora.rest);
   CHECK(full.a_layer <= 49);
   CHECK(lora.a_layer <= 74);
+  CHECK(full.bytes <= 295'312);
+  CHECK(lora.bytes <= 370'520);
   CHECK(full.rest <= 48);
   CHECK(lora.rest <= 39);
   CHECK(full.waits.empty());
   CHECK(lora.waits.empty());
+}
+
+TEST_CASE(
+    "in bf16 over fp32 values a layer asks for no more than before, and its weights' gradients are products that add") {
+  train::Policy policy{.method = train::ParallelMethod::Fsdp};
+  policy.precision.param_dtype = at::kBFloat16;
+  const auto full = counts_of(/*lora=*/false, policy);
+  MESSAGE("a layer asks for " << full.a_layer << " operations of " << full.bytes << " bytes, the rest for "
+                              << full.rest);
+  CHECK(full.added == 7);
+  CHECK(full.a_layer <= 74);
+  CHECK(full.bytes <= 197'136);
+  CHECK(full.rest <= 63);
+  CHECK(full.waits.empty());
 }
 
 TEST_CASE("a step waits for a device nowhere, packed rows and prompts without labels included") {
