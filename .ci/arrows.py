@@ -35,7 +35,7 @@ FLOORS = {
     "installer": "start host disk prefix store layout trial generations activation upkeep preflight doctor export mend apply image mount print verbs".split() + ["", "main"],
     "offline_repo": "catalogue protocols holdings requests views routes chunks records server verbs main".split(),
     "trainer": ["failure json_numbers shown_number kept_memory own_bundle version", "command_line"]
-    + "settings monitor ranks models data objectives tuning simulate plan loop fine_tune verification rehearse compare verbs main".split(),
+    + "settings monitor kernels ranks models data objectives tuning simulate plan loop fine_tune verification rehearse compare verbs main".split(),
     "verify": "verdict wording conduct machine arithmetic communication training egress installation pictures pages report verbs main".split(),
     "launch": "standalone place ranks main".split(),
 }

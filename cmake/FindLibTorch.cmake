@@ -3,6 +3,7 @@
 #   LibTorch::LibTorch   headers (as system headers), libtorch_cpu and libc10, and the macros that switch c10d on
 #   LibTorch::CUDA       libtorch_cuda and what of CUDA a program calls itself, when the environment has them, and the
 #                        macro that switches NCCL on; no toolkit is needed
+#   LibTorch_NVRTC_LIBRARY   NVIDIA's compiler as a library, when the environment has it
 #   LibTorch_VERSION     as torch/version.py says it
 #   LibTorch_PYTHON      the version of the environment, like 3.11
 # LibTorch::LibTorch leaves libtorch_cuda out on purpose: linking it would load CUDA's libraries into every CPU process.
@@ -53,6 +54,10 @@ endif()
 find_library(LibTorch_CUDA_LIBRARY torch_cuda PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
 find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda PATHS ${SEALIFT_TORCH}/lib NO_DEFAULT_PATH)
 file(GLOB LibTorch_CUDART_LIBRARY ${LibTorch_SITE}/nvidia/cu*/lib/libcudart.so.[0-9]*)
+file(GLOB LibTorch_NVRTC_LIBRARY ${LibTorch_SITE}/nvidia/*/lib/libnvrtc.so.[0-9]*)
+if(LibTorch_NVRTC_LIBRARY)
+  list(GET LibTorch_NVRTC_LIBRARY 0 LibTorch_NVRTC_LIBRARY)
+endif()
 find_file(LibTorch_NCCL_HEADER nccl.h PATHS ${LibTorch_SITE}/nvidia/nccl/include NO_DEFAULT_PATH)
 # The runtime's headers include these, which come in wheels of their own or with CUDA's toolkit.
 set(cuda_beside HINTS ${LibTorch_SITE}/nvidia/cu13/include PATHS /usr/local/cuda/include)

@@ -14,6 +14,7 @@
 #include "trainer/fine_tune/job_model.hpp"
 #include "trainer/fine_tune/made_tokens.hpp"
 #include "trainer/fine_tune/method_choice.hpp"
+#include "trainer/fine_tune/own_kernels.hpp"
 #include "trainer/fine_tune/planned_job.hpp"
 #include "trainer/fine_tune/training_data.hpp"
 #include "trainer/fine_tune/untrained_rows.hpp"
@@ -233,6 +234,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, micro_batches);
   check_attention(place, attended_rows(options, config));
+  const auto no_kernels = start_own_kernels(place, options.own_kernels);
   monitor.started("parallelize");
 
   auto goal = make_goal(options, config);
@@ -266,6 +268,7 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   const auto saved = save_result(tuning, values);
   auto result = report(tuning, size, saved, seconds);
   result["planned"] = planned;
+  result["own_kernels"] = own_kernels_that_ran(no_kernels);
   write_cards(tuning, result);
   write_result(result, monitor, place, options, *world);
   return result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/decoder.hpp"
 
+#include "trainer/kernels/swiglu.hpp"
 #include "trainer/models/latent_attention.hpp"
 #include "trainer/models/moe.hpp"
 
@@ -17,12 +18,17 @@ struct Gated : torch::autograd::Function<Gated<kind>> {
 
   static at::Tensor forward(Context* context, const at::Tensor& gate, const at::Tensor& up) {
     context->save_for_backward({gate, up});
-    return active(gate).mul_(up);
+    const auto by_kernel = kind == Activation::Silu ? kernels::swiglu(gate, up) : at::Tensor();
+    return by_kernel.defined() ? by_kernel : active(gate).mul_(up);
   }
 
   static Tensors backward(Context* context, const Tensors& gradients) {
     const auto saved = context->get_saved_variables();
     const auto &gate = saved[0], &up = saved[1], &gradient = gradients[0];
+    if (kind == Activation::Silu) {
+      const auto [of_gate, of_up] = kernels::swiglu_backward(gradient, gate, up);
+      if (of_gate.defined()) return {of_gate, of_up};
+    }
     return {slope(gradient * up, gate), active(gate).mul_(gradient)};
   }
 

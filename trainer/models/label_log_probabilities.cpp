@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/label_log_probabilities.hpp"
 
+#include "trainer/kernels/head.hpp"
 #include "trainer/models/token_batch.hpp"
 
 #include <ATen/autocast_mode.h>
@@ -25,10 +26,15 @@ void for_each_piece(std::int64_t size, std::int64_t piece, const Visit& visit) {
   for (std::int64_t first = 0; first < size; first += piece) visit(first, std::min(piece, size - first));
 }
 
-/// tokens · rowsᵀ in fp32, a tensor of its own, and capped where there is a cap.
-at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows, double cap) {
-  auto logits = at::mm(tokens, rows.t()).to(at::kFloat);
+/// A product in fp32, in its own memory where it is that already, and capped where there is a cap.
+at::Tensor fp32_logits(const at::Tensor& product, double cap) {
+  auto logits = product.to(at::kFloat);
   return cap > 0 ? logits.div_(cap).tanh_().mul_(cap) : logits;
+}
+
+/// The same of tokens · rowsᵀ.
+at::Tensor fp32_logits(const at::Tensor& tokens, const at::Tensor& rows, double cap) {
+  return fp32_logits(at::mm(tokens, rows.t()), cap);
 }
 
 /// What a gradient by capped logits is multiplied by, to be one by plain logits; undefined without a cap.
@@ -62,6 +68,19 @@ void take_log_probabilities(const at::Tensor& logits, const at::Tensor& labels, 
   });
 }
 
+/// softmax - [is label] of the logits, in the states' dtype; `values` and `normalizers` as take_of_rows has them. By
+/// one kernel, in the product's own memory, where the device has it.
+at::Tensor slopes_of(const at::Tensor& states, const at::Tensor& weight, const at::Tensor& labels,
+                     const at::Tensor& values, const at::Tensor& normalizers, bool wanted, double cap) {
+  const auto product = at::mm(states, weight.t());
+  if (!(cap > 0) && kernels::head(product, labels, values, normalizers, wanted)) return product;
+  const auto logits = fp32_logits(product, cap);
+  const auto slope = wanted ? slope_of_cap(logits, cap) : at::Tensor();
+  take_log_probabilities(logits, labels, values, normalizers);
+  if (slope.defined()) logits.mul_(slope);
+  return wanted ? logits.to(states.scalar_type()) : at::Tensor();
+}
+
 /// What forward made for backward; all but `normalizers` may be undefined.
 struct Made {
   at::Tensor values;            ///< fp32 [tokens]
@@ -81,13 +100,9 @@ Made compute(const at::Tensor& hidden, const at::Tensor& weight, const at::Tenso
   const auto piece = std::max<std::int64_t>(1, logits_at_a_time / weight.size(0));
   for_each_piece(tokens, piece, [&](std::int64_t first, std::int64_t count) {
     const auto states = hidden.narrow(0, first, count);
-    const auto logits = fp32_logits(states, weight, cap);
-    const auto slope = for_hidden || for_weight ? slope_of_cap(logits, cap) : at::Tensor();
-    take_log_probabilities(logits, labels.narrow(0, first, count), made.values.narrow(0, first, count),
-                           made.normalizers.narrow(0, first, count));
+    const auto slopes = slopes_of(states, weight, labels.narrow(0, first, count), made.values.narrow(0, first, count),
+                                  made.normalizers.narrow(0, first, count), for_hidden || for_weight, cap);  // negative
     if (!for_hidden && !for_weight) return;
-    if (slope.defined()) logits.mul_(slope);
-    const auto slopes = logits.to(hidden.scalar_type());  // negative
     if (for_hidden) {
       auto rows = made.hidden_gradients.narrow(0, first, count);
       at::addmm_out(rows, rows, slopes, weight, /*beta=*/0, /*alpha=*/-1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/models/rope.hpp"
 
+#include "trainer/kernels/rope.hpp"
+
 #include <cmath>
 
 namespace sealift::trainer {
@@ -105,6 +107,28 @@ at::Tensor side_by_side(const at::Tensor& queries, const at::Tensor& keys) {
                             queries.storage_offset());
 }
 
+using Both = std::tuple<at::Tensor, at::Tensor>;
+
+/// Not initialized, like queries and keys without gaps; parts of one tensor where these lie side by side.
+Both room_for(const at::Tensor& queries, const at::Tensor& keys) {
+  const auto both = side_by_side(queries, keys);
+  if (!both.defined()) {
+    return {at::empty(queries.sizes(), queries.options()), at::empty(keys.sizes(), keys.options())};
+  }
+  const auto all = at::empty(both.sizes(), both.options());
+  return {all.narrow(2, 0, queries.size(2)), all.narrow(2, queries.size(2), keys.size(2))};
+}
+
+/// Both turned by one kernel, where the device has it and it takes these.
+std::optional<Both> turn_by_kernel(const at::Tensor& queries, const at::Tensor& keys, const RopeTables& tables,
+                                   int direction) {
+  const auto launcher = kernels::launcher_of(queries.device());
+  if (!launcher || tables.by_neighbours || !kernels::takes_rope(queries, keys, tables.cos, tables.sin)) return {};
+  const auto [to_queries, to_keys] = room_for(queries, keys);
+  kernels::rope(*launcher, queries, keys, tables.cos, tables.sin, direction, to_queries, to_keys);
+  return Both{to_queries, to_keys};
+}
+
 struct Rotation : torch::autograd::Function<Rotation> {
   using Tensors = torch::autograd::variable_list;
   using Context = torch::autograd::AutogradContext;
@@ -116,6 +140,9 @@ struct Rotation : torch::autograd::Function<Rotation> {
     context->save_for_backward({cos, sin});
     context->saved_data["by_neighbours"] = by_neighbours;
     const RopeTables tables{cos, sin, by_neighbours};
+    if (const auto turned = turn_by_kernel(queries, keys, tables, 1)) {
+      return {std::get<0>(*turned), std::get<1>(*turned)};
+    }
     const auto both = side_by_side(queries, keys);
     if (!both.defined()) return {turn(queries, tables, 1), turn(keys, tables, 1)};
     const auto turned = turn(both, tables, 1);
@@ -127,6 +154,12 @@ struct Rotation : torch::autograd::Function<Rotation> {
     const auto saved = context->get_saved_variables();
     const RopeTables tables{saved[0], saved[1], context->saved_data["by_neighbours"].toBool()};
     Tensors result(5);
+    if (context->needs_input_grad(0) && context->needs_input_grad(1)) {
+      if (const auto turned = turn_by_kernel(gradients[0], gradients[1], tables, -1)) {
+        std::tie(result[0], result[1]) = *turned;
+        return result;
+      }
+    }
     for (std::size_t i = 0; i < 2; ++i) {
       if (context->needs_input_grad(i)) result[i] = turn(gradients[i], tables, -1);
     }

@@ -4,6 +4,7 @@
 // raises a number here on purpose; who takes one away lowers it. Kernels are not counted: one operation may be several.
 #include "tests/support/ranks.hpp"
 #include "tests/train/made_device/made_device.hpp"
+#include "tests/train/made_device/own_kernels.hpp"
 #include "trainer/models/decoder.hpp"
 #include "trainer/tuning/lora.hpp"
 
@@ -149,6 +150,22 @@ TEST_CASE(
   CHECK(full.bytes <= 197'136);
   CHECK(full.rest <= 63);
   CHECK(full.waits.empty());
+}
+
+// Queries and keys are turned in one operation, and back in another; so is SwiGLU, and its gradients. The
+// head has one in place of fourteen.
+TEST_CASE("with kernels of its own a step of a decoder asks a device for fewer operations, and waits nowhere") {
+  const made::OwnKernels own;
+  const auto full = counts_of(/*lora=*/false), lora = counts_of(/*lora=*/true);
+  MESSAGE("with own kernels a layer asks for " << full.a_layer << " operations in a full step, " << lora.a_layer
+                                               << " with LoRA; the rest of a step for " << full.rest << " and "
+                                               << lora.rest);
+  CHECK(full.a_layer <= 38);
+  CHECK(lora.a_layer <= 63);
+  CHECK(full.rest <= 40);
+  CHECK(lora.rest <= 31);
+  CHECK(full.waits.empty());
+  CHECK(lora.waits.empty());
 }
 
 TEST_CASE("a step waits for a device nowhere, packed rows and prompts without labels included") {
