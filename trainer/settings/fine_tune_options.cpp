@@ -103,7 +103,7 @@ Rows how_it_is_trained() {
        &O::expert_model_parallel_size},
       {Way, "gradient_checkpointing", "true: keep only each layer's input, run the layer again in backward",
        &O::gradient_checkpointing},
-      {Way, "own_kernels", "false: on a GPU, too, only LibTorch's kernels run", &O::own_kernels},
+      {Way, "own_kernels", "true: on a GPU some pieces run by kernels of the trainer's own", &O::own_kernels},
   };
 }
 

@@ -68,7 +68,7 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   double adam_beta1 = 0.9, adam_beta2 = 0.95, adam_epsilon = 1e-8;
   double max_grad_norm = 1;
   bool gradient_checkpointing = false;
-  bool own_kernels = true;  ///< where the device has them
+  bool own_kernels = false;  ///< where the device has them; no card has run them yet
   double router_aux_loss_coef = 0;
 
   // What is said and saved meanwhile.
