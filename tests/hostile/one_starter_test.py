@@ -3,7 +3,8 @@
 # Programs are started in one place, which closes descriptors, leaves the login's keyring and says what a child gets
 # (bundle/host/start_process.cpp), and by sealift-start, which becomes the program that it was asked for. Another fork,
 # exec, system or popen in our sources fails here, before a child inherits what nobody has thought of. sealift-verify's
-# keeper forks at its beginning and starts no program: the child goes on as the same one.
+# keeper forks at its beginning and starts no program: the child goes on as the same one; so does the server of a mount
+# that goes on in the background.
 import pathlib
 import re
 import sys
@@ -11,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ("bundle", "include", "packager", "installer", "offline_repo", "trainer", "verify", "launch")
 STARTERS = {"bundle/host/start_process.cpp": {"fork", "execve", "execvp"}, "installer/start/start.cpp": {"execv"},
-            "verify/verbs/end_of_run.cpp": {"fork"}}
+            "verify/verbs/end_of_run.cpp": {"fork"}, "installer/mount/background.cpp": {"fork"}}
 STARTS = re.compile(r"(?<![\w.>:\"])(?:::|std::)?(fork|vfork|_Fork|exec[lv]p?e?|execveat|fexecve|posix_spawnp?|popen|system|"
                     r"clone3|daemon|forkpty)\s*\(")
 # A word of ours, of Python's or of a comment is no call.

@@ -158,9 +158,14 @@ def main(work):
         sys.exit("failed: the data are not there")
     print("data alone are installed beside")
 
-    # The other way that is printed: packed with the environment's own job, they are all that a delta carries.
-    if "`create --base` with this prefix's inventory" not in refused.stderr:
+    # The other way that is printed: they are added to the environment that is current.
+    if "add it to what is current: apply --add" not in refused.stderr:
         sys.exit(f"failed: no way into the environment\n{refused.stderr}")
+    run(*apply, "--prefix", work / "prefix", "--add", *fingerprint)
+    run(work / "prefix/current/bin/python3", "-c", "import addressed; open('prefix/current/data/lines/a.jsonl')")
+    print("data are added to the environment")
+
+    # Packed with the environment's own job, they are all that a delta carries; what was added makes room for them.
     job = (work / "all/job.toml").read_text().replace("version = 1\n", "version = 2\n", 1)
     (work / "all/job.toml").write_text(job + '[[data]]\nsource = "../lines"\n')
     run(BIN / "sealift-pack", "lock", "all/job.toml", "--uv", UV)
@@ -170,7 +175,7 @@ def main(work):
     carried = sum(file.stat().st_size for file in (work / "bundle/demo-2").glob("*.vol*"))
     if carried > 1 << 16:
         sys.exit(f"failed: the delta carries {carried} bytes")
-    run(BIN / "sealift-install", "apply", "bundle/demo-2", "--prefix", work / "prefix")
+    run(BIN / "sealift-install", "apply", "bundle/demo-2", "--prefix", work / "prefix", "--drop-added")
     run(work / "prefix/current/bin/python3", "-c", "import addressed; open('prefix/current/data/lines/a.jsonl')")
     print(f"data join the environment by a delta of {carried} bytes")
 
