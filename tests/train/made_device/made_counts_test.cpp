@@ -162,8 +162,8 @@ TEST_CASE("with kernels of its own a step of a decoder asks a device for fewer o
                                                << lora.rest);
   CHECK(full.a_layer <= 38);
   CHECK(lora.a_layer <= 63);
-  CHECK(full.rest <= 40);
-  CHECK(lora.rest <= 31);
+  CHECK(full.rest <= 35);
+  CHECK(lora.rest <= 26);
   CHECK(full.waits.empty());
   CHECK(lora.waits.empty());
 }
