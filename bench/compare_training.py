@@ -33,7 +33,7 @@ FIRST_TOLERANCE = 1e-5  # of the first step, where both have the same values
 
 say = functools.partial(print, file=sys.stderr, flush=True)
 
-# A side of a comparison: ours when `peer` is none of PyTorch's settings. `ranks` processes run `method` on the model.
+# A side of a comparison: ours unless `peer` is a setting of PyTorch's. `ranks` processes run `method` on the model.
 Side = collections.namedtuple("Side", "method micro_batches ranks peer_settings", defaults=(None,))
 # `settings` go to both sides. `tolerance` is of the whole curve; None where any two programs drift apart.
 Comparison = collections.namedtuple("Comparison", "name model ours peers settings tolerance first_tolerance",
@@ -284,7 +284,7 @@ def hold_losses(comparison, ours, peer):
 def comparisons():
     ddp_peers = ([], ["--fused"], ["--bucket-view"], ["--fused", "--bucket-view"])
     fsdp_peers = ([], ["--fused"])
-    # All four of a Qwen at once would take more memory than the machine has: those that step in one pass over memory.
+    # All four of a Qwen at once would take more memory than the machine has: so: all that step in one pass over memory.
     fused_ddp_peers = (["--fused"], ["--fused", "--bucket-view"])
     deferred = (["--defer"], ["--defer", "--fused"], ["--defer", "--keep"], ["--defer", "--keep", "--fused"])
     for suffix, model in (("", "mlp"), ("_gpt", "gpt")):

@@ -2,7 +2,7 @@
 # A Python program of bench/ in a process that has imported torch already, which takes seconds of a processor: for
 # compare_training.py where it is only tried, in small.
 # Each is forked from a server that has imported, and has touched neither a GPU nor a thread. It is used as a subprocess.Popen
-# with pipes. None outlives the server, and so whoever started it.
+# with pipes. None outlives the server, and so its parent.
 import ctypes
 import functools
 import importlib

@@ -11,7 +11,7 @@ def read(folder, name):
     return path.read_text() if path.exists() else ""
 
 
-# Exit statuses of limited.py that are none of the part's own.
+# Exit statuses of limited.py itself, not of the part.
 ENDINGS = {"124": "not done in time", "127": "a program is missing", "137": "killed", "139": "crashed", "143": "told to end", "130": "told to end"}
 
 

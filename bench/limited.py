@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A part of bench/gpu.sh, for so many seconds: no process of it outlives it, also those that made sessions of their own
+# A part of bench/gpu.sh, for so many seconds: no process of it outlives it, also children with sessions of their own
 # (ranks, compilers) or whose parents were killed.
 #   limited.py SECONDS COMMAND...
 # The kernel gives orphans to this process (PR_SET_CHILD_SUBREAPER), so all that the command has started stay below it. When

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Ours against a peer, in turn, on the same work: one line per comparison on stdout, all else on stderr.
-#   bench/run.sh [PATTERN]    all comparisons, or those whose name matches; README.md says how to read the lines
+#   bench/run.sh [PATTERN]    all comparisons, or the ones named by PATTERN; README.md says how to read the lines
 # Needs what tests/run.sh needs. Leave the machine alone meanwhile: both sides use all of two cores.
 # A family of comparisons is one compare_FAMILY.py; only what the chosen ones need is built.
 set -euo pipefail
@@ -18,7 +18,7 @@ build() {
   cmake --build "build/$preset" --target "$@" >&2
 }
 
-# Beside the figures of what is hashed and inflated: the rates at which this machine does so.
+# Beside the figures of what is hashed and inflated: the rates of this machine.
 say_rates() { $python bench/machine_rates.py build/tools/bin/sealift-bench-members build/tools/bin/sealift-pack; }
 
 ran=

@@ -6,7 +6,7 @@
 #   schedule.py FOLDER-OF-WHEELS PROGRAM   measures every member (PROGRAM is sealift-bench-members), then prints
 #   schedule.py MEASURED                   prints from a file of earlier lines
 #   schedule.py FOLDER-OF-WHEELS           the same without measuring: bytes at the rates below
-# Modelled: whoever is free takes the next piece, and hashes and inflates it. Not modelled: the disk, threads that write,
+# Modelled: a free thread takes the next piece, and hashes and inflates it. Not modelled: the disk, threads that write,
 # the memory's bandwidth, clocks that drop, names, the audit and the sync.
 import heapq
 import pathlib

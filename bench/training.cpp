@@ -235,7 +235,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// Most bytes of tensors at once, and those that stay between steps; of a GPU, since a CPU's are the process's.
+/// Most bytes of tensors at once, and bytes that stay between steps; of a GPU, since a CPU's are the process's.
 struct DeviceMemory {
   double peak = 0, kept = 0;
 };

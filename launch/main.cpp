@@ -54,7 +54,7 @@ std::int64_t read_nproc(const char* text) {
   return value;
 }
 
-/// Options end at the first word that is none, so that those of COMMAND are its own.
+/// Options end at the first other word, so that COMMAND keeps its own.
 Arguments read_arguments(char** words) {
   Arguments arguments;
   for (++words; *words != nullptr && **words == '-'; ++words) {

@@ -18,7 +18,7 @@ int become(char** command, const std::vector<Variable>& variables);
 
 /// Runs `command` as the ranks of `place`, sends them SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 when they come, and
 /// waits for all. When one fails it is named, the others get SIGTERM, and SIGKILL after ten seconds. Returns 0 when
-/// all ended with 0, else the code of the one that failed first, 128 and its number for a signal.
+/// all ended with 0, else the code of the first failed one, 128 and its number for a signal.
 int run_ranks(char** command, const Place& place);
 
 }  // namespace sealift::launch

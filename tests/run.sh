@@ -50,6 +50,6 @@ else
   took "building everything"
 fi
 
-# One more than there are processors, since many tests wait; those that compute on two ranks say so to ctest.
+# One more than there are processors, since many tests wait; tests that compute on two ranks say so to ctest.
 say "run every test that was chosen"
 ctest --test-dir build/release -j"$(($(nproc) + 1))" --output-on-failure --no-tests=error "$@" |& tests/minutes.py build/minutes.tsv

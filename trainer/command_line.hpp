@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a program's command line: the last line of the two mains.
 // Parses, catches what verbs throw, and turns both into one line on standard error and an exit code.
-// A word that is no verb or option is said together with the one that was meant.
+// An unknown verb or option is said together with its nearest known one.
 #pragma once
 
 #include "bundle/host/command_line.hpp"

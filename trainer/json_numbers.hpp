@@ -30,7 +30,7 @@ Json with_all_numbers(Json json) {
   return json;
 }
 
-/// The number that was written as `json`; nothing where it is none.
+/// The number that was written as `json`; nothing for any other JSON.
 template <class Json>
 std::optional<double> number_in(const Json& json) {
   if (json.is_number()) return json.template get<double>();

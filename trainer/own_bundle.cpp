@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four values of generation.json.
 // See own_bundle.hpp. The record lists every entry of the bundle, so it is read as a stream and nothing else is kept;
-// a record that is no record ends in a text, not in a failed training.
+// a malformed record ends in a text, not in a failed training.
 #include "trainer/own_bundle.hpp"
 
 #include <algorithm>

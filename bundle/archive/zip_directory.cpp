@@ -18,7 +18,7 @@ constexpr std::uint64_t kZipMany = 0xffffffff;  // "see the zip64 field"
 constexpr std::string_view kEmptyDeflate = std::string_view("\3\0", 2);
 
 // Reads the extra fields. Field 1 holds the sizes and the offset that do not fit 32 bits, in the order of `fields`:
-// only those that are needed, or all of them, if those that fit are equal to the header's (Python before 3.11.4 writes
+// only the needed ones, or all of them, if the others are equal to the header's (Python before 3.11.4 writes
 // such local headers). Returns whether there was a field 1. Refuses fields that give a member a second name.
 bool read_zip_extra(const ByteSource& source, ByteView extra, std::string_view member,
                     std::initializer_list<std::uint64_t*> fields) {
@@ -89,7 +89,7 @@ class ZipDirectoryReader {
     return needed ? read_end64(locator, at - 20, end) : end;
   }
 
-  // The last mark of a directory's end is the one that counts, for every reader, if its comment reaches to the end of
+  // The last mark of a directory's end counts, for every reader, if its comment reaches to the end of
   // the archive: then no other can stand in the comment. A comment is 65,535 bytes at most.
   std::uint64_t find_last_end() {
     const std::uint64_t bare = source_.size() - 22;

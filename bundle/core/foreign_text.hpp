@@ -11,8 +11,8 @@
 
 namespace sealift::bundle {
 
-// As a terminal may be given it: such a character is written as "\u001b" or "\u202e", which is right in JSON too, and a
-// byte that is no UTF-8 as "\xff". Line ends and tabs stay.
+// As a terminal may be given it: such a character is written as "\u001b" or "\u202e", which is right in JSON too, and
+// an invalid byte as "\xff". Line ends and tabs stay.
 std::string terminal_text(std::string_view text);
 
 // The same with line ends and tabs written as "\u000a" and "\u0009": a value that cannot begin a line of its own.
@@ -22,7 +22,7 @@ std::string one_line(std::string_view text);
 // (core/html.hpp) does this first.
 std::string page_text(std::string_view text);
 
-// A text whose further lines all begin with `least` blanks or more; those that have fewer get `indent` in front. So a
+// A text whose further lines all begin with `least` blanks or more; lines with fewer get `indent` in front. So a
 // line that came with a foreign value is seen to be the value's, and is taken for no line of ours.
 std::string continued(std::string_view text, std::size_t least, std::size_t indent);
 

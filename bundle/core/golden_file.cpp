@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a golden run key by key; see golden_file.hpp. Whoever made the bundle signed it, yet every value is bounded: a
+// Reads a golden run key by key; see golden_file.hpp. The packer signed it, yet every value is bounded: a
 // mistake there must not look like a site's fault.
 #include "bundle/core/golden_file.hpp"
 

@@ -33,7 +33,7 @@ struct GoldenFile {
   std::map<std::string, double> tolerances;  // relative, by precision, or precision@arch or @device
 };
 
-// Numbers are texts of 17 digits in it, so that every reader has the same bits. Throws Format for what is no strict
+// Numbers are texts of 17 digits in it, so that every reader has the same bits. Throws Format for anything but strict
 // JSON with these keys, and Usage for values that no site would take, naming `where`.
 GoldenFile parse_golden(std::string_view text, const std::string& where);
 

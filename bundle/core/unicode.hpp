@@ -28,7 +28,7 @@ std::string loosely_folded(std::string_view text);
 struct Letter {
   char32_t point = 0;
   std::string_view bytes;
-  bool valid = false;     // false: one byte, which is no UTF-8 here
+  bool valid = false;     // false: one byte of invalid UTF-8
   bool commands = false;  // control characters, separators of lines, and what turns round or is shown as nothing
 };
 
@@ -37,7 +37,7 @@ Letter take_letter(std::string_view& text);
 
 namespace detail {
 
-// Unicode's category Cc; false for what is no UTF-8, which is_utf8 says.
+// Unicode's category Cc; false for invalid UTF-8, which is_utf8 says.
 bool has_control_character(std::string_view text);
 
 }  // namespace detail

@@ -32,12 +32,12 @@ struct YamlNode {
   std::vector<YamlNode> items = {};
   std::vector<std::pair<std::string, YamlNode>> members = {};
 
-  // Of a map; null where it has no such key.
+  // For a map; null where it has no such key.
   const YamlNode* find(std::string_view key) const;
 };
 
-// The one document of `text`. Throws Format naming `where` and the line for what is no YAML, for two documents, for
-// keys that are no texts or stand twice, for tags such as !!python/object, and beyond the bounds.
+// The one document of `text`. Throws Format naming `where` and the line for malformed YAML, two documents, keys that
+// are not texts or stand twice, for tags such as !!python/object, and beyond the bounds.
 YamlNode parse_yaml(std::string_view text, const std::string& where);
 
 }  // namespace sealift::bundle

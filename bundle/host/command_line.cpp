@@ -45,7 +45,7 @@ void open_standard_streams() {
     if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream) return;
 }
 
-// Half of an inventory or a report looks like a whole one to whoever asks for the exit code alone.
+// Half of an inventory or a report looks like a whole one to a script that asks for the exit code alone.
 void require_printed(int exit_code, void (*on_closed_pipe)(int)) {
   if (std::cout.flush() || exit_code != 0) return;
   // Nobody reads the rest, as behind `| head`: that ends us as it ends others, now that all is done.
@@ -113,7 +113,7 @@ std::set<std::string> options_of(const CLI::App& verb) {
   return names;
 }
 
-// The first word that looks like an option and is none of `known`; empty where there is none.
+// The first word that looks like an option outside of `known`; empty where there is none.
 std::string unknown_option(int argc, char** argv, const std::set<std::string>& known) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
@@ -122,12 +122,12 @@ std::string unknown_option(int argc, char** argv, const std::set<std::string>& k
   return "";
 }
 
-// The next step after a misspelt word that came behind `said`; `near` is empty where none was meant for sure.
+// The next step after a misspelt word behind `said`; `near`: the nearest known word, empty where none is near.
 std::string meant(const std::string& near, const std::string& said) {
   return near.empty() ? "see: " + said + " --help" : "did you mean: " + said + " " + near;
 }
 
-// What does not parse; of a verb or an option that there is none of, which one is meant.
+// The fault of the command line; for an unknown verb or option with its nearest known one.
 Error usage_error(const CLI::App& program, int argc, char** argv, const std::string& what) {
   const CLI::App* app = &program;
   std::string said = program.get_name();
@@ -156,7 +156,7 @@ Error usage_error(const CLI::App& program, int argc, char** argv, const std::str
 
 int fail(const Error& error, bool json) {
   print_error(error);
-  // A message may quote bytes that are no UTF-8.
+  // A message may quote invalid UTF-8.
   if (json)
     std::cout << terminal_text(Json{{"error", json_of(error)}}.dump(-1, ' ', false, Json::error_handler_t::replace))
               << "\n";

@@ -20,7 +20,7 @@ void close_on_exec(int descriptor) {
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
-// Before Linux 5.11: those that /proc lists, or as many as there may be.
+// Before Linux 5.11: the descriptors in /proc, or as many as there may be.
 void close_listed_on_exec(unsigned first, unsigned last) {
   const int folder = ::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which descriptors the next program of this process gets: stdin, stdout, stderr and those that are named.
+// Which descriptors the next program of this process gets: stdin, stdout, stderr and the named ones.
 // Called between fork and exec, so it makes system calls only. The exec closes them and not this, so that what is done
 // until then may still use them.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock on what a path names. Whoever holds one renames or removes what it has locked, so a lock that was got on an
+// A lock on what a path names. Its holder renames or removes what it has locked, so a lock that was got on an
 // open file may be one on a file that has another name by now, or none.
 #pragma once
 

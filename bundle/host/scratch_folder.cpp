@@ -61,7 +61,7 @@ bool has_time() {
   return std::chrono::steady_clock::now() < end;
 }
 
-// As far as there is time; an interrupt may come in between. No link is followed, whoever puts one there meanwhile.
+// As far as there is time; an interrupt may come in between. A link that somebody puts there meanwhile is not followed.
 void empty_in_time(const Descriptor& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(::dup(folder.get())), ::closedir);
   if (!listing) return;

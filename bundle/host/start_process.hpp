@@ -49,7 +49,7 @@ struct ProcessStart {
 };
 
 // Starts it; -1 and errno where no process can be made. Signals are as they were made for a new program: none is
-// blocked, and of those that we ignore only SIGHUP, SIGINT and SIGQUIT stay ignored, as nohup and shells want it.
+// blocked, and of our ignored signals only SIGHUP, SIGINT and SIGQUIT stay ignored, as nohup and shells want it.
 // Where the program cannot be started the process ends with 127 (there is none) or 126. It is killed when the thread
 // that started it ends.
 pid_t start_process(const ProcessStart& start);

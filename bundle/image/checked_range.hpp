@@ -27,7 +27,7 @@ class CheckedRange {
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   // Chunks that were read, and read again.
   std::uint64_t chunks_read() const;
-  // The payload's numbers of those that were read and right, as they were read first.
+  // The payload's numbers of chunks that were read and right, as they were read first.
   std::vector<std::uint64_t> chunks_in_order() const;
 
  private:

@@ -31,8 +31,8 @@ class ImageReader {
     std::vector<std::size_t> children;  // of a folder, by name
   };
 
-  // Reads the tables. `bytes` outlives this; `name` is for messages. Throws Format for what is no image or one with
-  // other features than ours have, CannotCheck for one with more than `kMaxNodes` names; and what reading throws.
+  // Reads the tables. `bytes` outlives this; `name` is for messages. Throws Format for anything but an image or one
+  // with other features than ours have, CannotCheck for one with more than `kMaxNodes` names; and what reading throws.
   ImageReader(const CheckedRange& bytes, std::string name);
   ImageReader(const ImageReader&) = delete;
   ImageReader& operator=(const ImageReader&) = delete;

@@ -77,7 +77,7 @@ constexpr OptionalPlugin kOptionalPlugins[] = {
     {"_tensor_bridge.*.so", "cuda.core imports it for tensors of torch, once torch's symbols are there"},
 };
 
-// Of these the ones that no program of this host opens: for other accelerators, and for a debugger.
+// Without users on this host: libraries for other accelerators, and for a debugger.
 constexpr const char* kOfOtherHosts[] = {"libbitsandbytes_xpu*.so", "libbitsandbytes_rocm*.so", "attach_linux_*.so"};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What media and copies make of names: upper case, ";1", eight letters, a point and three, a folder around, an archive.
-// Only for messages: a file is never taken under another name than the one that was signed.
+// Only for messages: a file is only taken under its signed name.
 #pragma once
 
 #include <filesystem>

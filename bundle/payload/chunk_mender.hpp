@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks that no volume has right, mended in memory for whoever reads the payload, so that a scratch does not stop an
+// Chunks that no volume has right, mended in memory for readers of the payload, so that a scratch does not stop an
 // installation. It reads a chunk's whole group for it, up to a gigabyte; so only as much as a scratch damages is mended
 // here, and the rest is for `sealift-install mend`, which keeps what it rebuilds on a disk.
 #pragma once
@@ -26,7 +26,7 @@ struct MendingLimits {
 // 64 MiB at most.
 class ChunkMender {
  public:
-  // Of a payload with recovery data. Opens nothing yet.
+  // For a payload with recovery data. Opens nothing yet.
   ChunkMender(const Payload& payload, const std::vector<Digest>& chunks, std::vector<std::filesystem::path> folders,
               MendingLimits limits = {});
 

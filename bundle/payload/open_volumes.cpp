@@ -43,7 +43,7 @@ OpenVolumes::File OpenVolumes::get_if_there(std::size_t index, std::optional<Err
 
 void OpenVolumes::replace(std::size_t index, File bad, const Error& fault) {
   const std::weak_ptr<const VolumeInput> was = bad;
-  bad.reset();  // before waiting for the lock: whoever holds it to ask waits for all readers to let go
+  bad.reset();  // before waiting for the lock: its holder, who asks, waits for all readers to let go
   const std::lock_guard lock(guard_);
   const bool still_open = open_[index] && !open_[index].owner_before(was) && !was.owner_before(open_[index]);
   if (still_open) ask(index, fault);  // otherwise another thread has replaced it since
@@ -59,7 +59,7 @@ OpenVolumes::File OpenVolumes::if_open(std::size_t index) const {
   return open_[index];
 }
 
-// Closes all files first, also those that other threads still read from: a disc with an open file cannot be taken out.
+// Closes all files first, even while other threads read from them: a disc with an open file cannot be taken out.
 void OpenVolumes::ask(std::size_t index, const Error& fault) {
   if (!sources_.ask) throw fault;
   std::vector<std::weak_ptr<const VolumeInput>> readers;

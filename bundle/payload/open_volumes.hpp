@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A payload's volumes as open files, found in the folders of a VolumeSources and reopened when somebody brings a better
-// copy. File sizes are compared with the signed ones here; the bytes are checked by whoever reads them.
+// copy. File sizes are compared with the signed ones here; readers check the bytes.
 #pragma once
 
 #include <memory>

@@ -125,7 +125,7 @@ struct PayloadWriter::State {
   std::uint64_t volume_size;
   Payload payload;
   ChunkWorkers workers;
-  std::optional<ChunkBuffer> chunk = {};  // the one that is being filled
+  std::optional<ChunkBuffer> chunk = {};  // the open one
   std::vector<std::uint64_t> ends = {};   // of the chunks in volumes
   std::shared_ptr<const VolumeOutput> volume = {};
 };

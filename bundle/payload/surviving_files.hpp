@@ -37,7 +37,7 @@ class SurvivingFiles {
   bool reaches(const SignedRange& range, std::uint64_t size) const;
 
   // Fills `out`; what went wrong, if no copy has the signed bytes: Digest, Io, or fault(). `what` names them.
-  // `passed_over` gets what was wrong with an earlier copy than the one that has them.
+  // `passed_over` gets what was wrong with an earlier copy.
   std::optional<Error> read(const SignedRange& range, std::span<std::byte> out, DigestAlgorithm algorithm,
                             const std::string& what, std::optional<Error>* passed_over = nullptr) const;
   // Announces it. A hint.

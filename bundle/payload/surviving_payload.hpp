@@ -42,7 +42,7 @@ class SurvivingPayload {
   const std::optional<Error>& list_fault() const { return list_fault_; }
 
   SignedRange place(std::uint64_t chunk) const;
-  // Of a recovery chunk; only with a list.
+  // For a recovery chunk; only with a list.
   SignedRange recovery_place(std::uint64_t chunk) const;
 
   // The bytes as some copy has them; otherwise what is wrong. See SurvivingFiles::read.

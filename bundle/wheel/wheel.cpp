@@ -193,7 +193,7 @@ class Wheel::Parser {
 
   // The wheel as a whole has its published digest, so its bytes are what was published, and RECORD is at fault, unless
   // it has a digest of another kind. A row with the right size and another digest is refused, by whoever hashes the
-  // file: that is no tool's known mistake.
+  // file: no tool is known to make that mistake.
   void describe(WheelFile& file, const std::optional<Bytes>& wide) {
     Hasher hasher;
     std::optional<WideHasher> wide_hasher;

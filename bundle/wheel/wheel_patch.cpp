@@ -132,7 +132,7 @@ class PatchMaker {
   }
 
  private:
-  // A wheel's item has all of its files, but for those that the installer rewrites.
+  // A wheel's item has all of its files, except the files that the installer rewrites.
   bool is_stored_as_it_is(const WheelFile& file) const {
     return !file.python_script && file.member.size != 0 && file.member.size <= kMaxPatchBase &&
            !(file.scheme == Scheme::SitePackages && file.path == base_.dist_info() + "/INSTALLER");

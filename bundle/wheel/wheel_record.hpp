@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RECORD, the list of a wheel's files: CSV rows of path, sha256=<urlsafe base64>, size; or sha384=, sha512=. A row that
-// says its digest badly is a row without one: pip and uv install such wheels, and whoever reads the file computes it
-// (wheel.cpp).
-// Source: packaging.python.org, "Recording installed projects".
+// says its digest badly is a row without one: pip and uv install such wheels, and the file's reader computes it
+// (wheel.cpp). Source: packaging.python.org, "Recording installed projects".
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@ struct WheelRecordRow {
   bool operator==(const WheelRecordRow&) const = default;
 };
 
-// Path -> row. Throws Format for what is no CSV of three fields. More than `max_rows` rows are refused before they take
+// Path -> row. Throws Format unless it is CSV of three fields. More than `max_rows` rows are refused before they take
 // memory; `where` is for messages.
 std::map<std::string, WheelRecordRow> parse_wheel_record(std::string_view text, std::size_t max_rows,
                                                          std::string_view where);

@@ -26,7 +26,7 @@ inline std::size_t letters_apart(std::string_view a, std::string_view b) {
   return table[a.size()][b.size()];
 }
 
-/// The one that `text` was meant to be, if it is a slip of the hand away; otherwise empty. Long words are not compared,
+/// The known word that `text` misspells by a slip of the hand; otherwise empty. Long words are not compared,
 /// since their length is a stranger's choice.
 inline std::string nearest(const std::string& text, const std::set<std::string>& known) {
   const auto is_near = [&](const std::string& one) {

@@ -158,7 +158,7 @@ inline Header parse_header(std::string_view text, std::uint64_t data_bytes, std:
 
 namespace detail {
 
-/// What a file that is no safetensors file is, by its first bytes; empty when they say nothing.
+/// What another kind of file is, by its first bytes; empty when they say nothing.
 inline std::string_view kind_of(std::string_view start) {
   using namespace std::string_view_literals;
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
@@ -234,7 +234,7 @@ inline std::string write_header(Header& header) {
   std::string text;
   try {
     text = json.dump();
-  } catch (const Json::exception& error) {  // a name that is no UTF-8
+  } catch (const Json::exception& error) {  // a name with invalid UTF-8
     detail::refuse("header", error.what());
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');

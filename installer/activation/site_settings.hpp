@@ -15,7 +15,7 @@ struct SiteSettings {
   std::filesystem::path certificates;  // in the prefix, PEM; empty: those of the machine
 };
 
-// Without its slash at the end. Throws Usage for what is no plain http or https URL: with user, password, question,
+// Without its slash at the end. Throws Usage unless it is a plain http or https URL: with user, password, question,
 // fragment, or a character that a shell or a file of settings could take for something else.
 std::string parse_repository(const std::string& url);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of `sealift-install venv`: a virtual environment on top of a generation, for packages that are no bundle's.
-// It sees the generation's packages, adds its own, and names generations/NNNN, so that no switch changes it. Made
-// without Python, pip or a network.
+// The story of `sealift-install venv`: a virtual environment on top of a generation, for packages from outside of
+// bundles. It sees the generation's packages, adds its own, and names generations/NNNN, so that no switch changes it.
+// Made without Python, pip or a network.
 #pragma once
 
 #include "installer/disk/disk.hpp"
@@ -12,7 +12,7 @@ namespace sealift::installer {
 struct VenvOptions {
   Prefix prefix;
   std::filesystem::path folder;
-  unsigned generation = 0;  // 0: the one that is current
+  unsigned generation = 0;  // 0: the current one
 };
 
 struct Venv {

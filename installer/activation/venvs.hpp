@@ -12,7 +12,7 @@ namespace sealift::installer {
 
 using KnownVenvs = std::multimap<unsigned, std::filesystem::path>;  // generation -> folder
 
-// Those that still count: a folder that is gone while the one above it is there was removed; where that one is not
+// The ones that still count: a folder that is gone while the one above it is there was removed; where that one is not
 // there either, its disk may only not be mounted here.
 KnownVenvs known_venvs(const Prefix& prefix);
 

@@ -77,8 +77,8 @@ bundle::OpenBundle open_as_asked(const ApplyOptions& options) {
   return opened;
 }
 
-// What a look at seal, volumes and trust gave, without the prefix lock: whoever made the seal may have made it so that
-// looking takes long, and meanwhile others can go on working.
+// What a look at seal, volumes and trust gave, without the prefix lock: a hostile seal may make looking take long, and
+// meanwhile others can go on working.
 struct Look {
   bundle::TrustState before;  // what the site trusted
   bundle::TrustState roots;   // and what it trusts with the seal's roots
@@ -114,7 +114,7 @@ Look look_at(const bundle::OpenBundle& opened, const ApplyOptions& options) {
                ", and name its files by that path; if it is to take the place of what is current: --allow-other-name"});
 }
 
-// Whoever signs for another name or channel may be somebody else; only the operator says that theirs is to be used.
+// The signer for another name or channel may be somebody else; only the operator says that theirs is to be used.
 void refuse_other_name(const InstallPlan& plan, const bundle::Manifest& manifest, const ApplyOptions& options) {
   const bundle::Stream offered{.channel = manifest.channel, .name = manifest.name};
   if (!plan.current || options.allow_other_name || plan.adds) return;

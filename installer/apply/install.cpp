@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order: unpack -> publish the store items -> build -> audit -> compile -> self-check -> record -> name -> stamps. A
-// failed self-check keeps what was built in PREFIX/failed, for whoever looks for the reason.
+// failed self-check keeps what was built in PREFIX/failed, for a person who looks for the reason.
 #include "installer/apply/install.hpp"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace sealift::installer {
 
-// Of a file that is open for reading and by nobody for writing. False where the file system does not have it, or has
+// For a file that is open for reading and by nobody for writing. False where the file system does not have it, or has
 // other blocks.
 bool enable_verity(const bundle::Descriptor& file);
 

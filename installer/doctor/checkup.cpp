@@ -50,7 +50,7 @@ void PrefixCheckup::find(Kind kind, std::string path, std::string expected, std:
   comparer_.add({.kind = kind, .paths = {std::move(path)}, .expected = std::move(expected), .got = std::move(got)});
 }
 
-// Whoever may write into one of these folders can replace anything in it.
+// A user who may write into one of these folders can replace anything in it.
 void PrefixCheckup::check_own_folders() {
   for (const fs::path& folder : {prefix_.store(), prefix_.generations()}) {
     struct stat status {};

@@ -148,7 +148,7 @@ Checkup repair_rounds(const DoctorOptions& options, const Status& status, Disk& 
   }
 }
 
-// Of the copies those that were found right, in the generation and in the store.
+// The undamaged copies, in the generation and in the store.
 void leave_out_wrong(Checkup& checkup, const Prefix& prefix) {
   std::set<fs::path> wrong;
   for (const Deviation& finding : checkup.findings)

@@ -18,7 +18,7 @@ struct Deflate::State {
     do {
       stream.next_out = reinterpret_cast<Bytef*>(output.data());
       stream.avail_out = static_cast<uInt>(output.size());
-      ::deflate(&stream, flush);  // fails only for a state that is none
+      ::deflate(&stream, flush);  // fails only for a broken state
       if (const std::size_t made = output.size() - stream.avail_out; made != 0)
         sink(bundle::ByteView(output).first(made));
     } while (stream.avail_out == 0);

@@ -78,7 +78,7 @@ Destination program_place(const Entry& entry) {
   return below(entry, "programs/");
 }
 
-// Of a catalogue that was parsed against this manifest.
+// For a catalogue that was parsed against this manifest.
 const Entry* image_blob(const bundle::Manifest& manifest, const bundle::Digest& digest) {
   return manifest.find(bundle::SafePath::parse(bundle::image_blob_entry(digest), "an image"));
 }
@@ -118,7 +118,7 @@ ExportFile text_file(const std::string& place, std::string text) {
   return {.entry = &made->entry, .place = made->entry.path, .text = made};
 }
 
-// Blobs under their digests; index.json names the images, and a layout without it is none.
+// Blobs under their digests; index.json names the images, and without it nobody reads the layout.
 FolderPlan plan_images(const bundle::Manifest& manifest, const std::filesystem::path& folder,
                        const bundle::ImageCatalogue& images) {
   FolderPlan plan{.folder = std::filesystem::absolute(folder).lexically_normal(), .files = {}};

@@ -13,11 +13,11 @@ namespace sealift::installer {
 
 using VerifiedBundles = std::vector<std::shared_ptr<const bundle::VerifiedBundle>>;
 
-// Gives `sink` the archive's bytes in order. `bases` are looked through for the wheel that `entry` of `bundle` builds
-// on, and for the one that that builds on, if it is a patch as well. `scratch` is a folder for one file of each wheel
-// at a time, and for the archives of bases that are patches. Throws Missing where a base is in none of them,
-// CannotCheck where the published archive was compressed in a way that cannot be done again, Digest where something
-// else comes out; what the sink got must not be used before this returns. Memory: as PatchedWheel; files are mapped.
+// Gives `sink` the archive's bytes in order. The base of `entry` is looked up in `bases`, and the base of that base, if
+// it is a patch as well. `scratch` is a folder for one file of each wheel at a time, and for the archives of bases that
+// are patches. Throws Missing where a base is in none of them, CannotCheck where the published archive was compressed
+// in a way that cannot be done again, Digest where something else comes out; what the sink got must not be used before
+// this returns. Memory: as PatchedWheel; files are mapped.
 void stream_published(const bundle::VerifiedBundle& bundle, const bundle::Entry& entry, const VerifiedBundles& bases,
                       const std::filesystem::path& scratch, const bundle::ByteSink& sink);
 

@@ -21,7 +21,7 @@ struct FailedGeneration {
   std::string got;     // how it failed
 };
 
-// Moves what was built at `built` aside. Never throws, so that the error that led here is the one that is reported.
+// Moves what was built at `built` aside. Never throws, so that the first error is reported.
 void keep_failed(const Prefix& prefix, const GenerationRecord& record, const std::filesystem::path& built,
                  const bundle::Error& reason, const std::filesystem::path& staging, Disk& disk);
 // Nothing when there is none, or when it cannot be read.

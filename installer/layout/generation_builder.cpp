@@ -43,8 +43,8 @@ bundle::Digest digest_of(int file, const Place& place) {
   }
 }
 
-// Hashes a file of the store and returns the stamp that it had all the while. Throws Digest unless its bytes are those
-// that were unpacked.
+// Hashes a file of the store and returns the stamp that it had all the while. Throws Digest unless its bytes are what
+// was unpacked.
 Stamp check_bytes(const FileName& from, const Place& place) {
   const bundle::Descriptor file(
       ::openat(from.folder.descriptor(), from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -109,7 +109,8 @@ bundle::StartupFile read_startup_file(const UnpackedEntry& unpacked, const Store
   return read;
 }
 
-// Holds the places of an entry that is no wheel to the table; of the interpreter's own, only that it brings no package.
+// Holds the places of an entry other than a wheel to the table; of the interpreter's own, only that it brings no
+// package.
 class PlaceJudge {
  public:
   PlaceJudge(const bundle::Environment& environment, const UnpackedEntry& unpacked)

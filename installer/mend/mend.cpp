@@ -124,9 +124,8 @@ void copy_small_file(const fs::path& from, Disk& disk, const fs::path& to, mode_
   output.finish();
 }
 
-// Seal, lists and programs, as far as they are there: what was mended is a bundle's folder of its own. Seal and lists
-// are verified by whoever uses them; a program is started before anything is, so it is checked once more as it lies
-// there.
+// Seal, lists and programs, as far as they are there: what was mended is a bundle's folder of its own. Users of seal
+// and lists verify them; a program is started before anything is, so it is checked once more as it lies there.
 void copy_small_files(const bundle::VerifiedBundle& bundle, const fs::path& seal, Disk& disk, const fs::path& folder) {
   const bundle::Manifest& manifest = bundle.manifest();
   std::vector<fs::path> files{seal, bundle.folder() / (manifest.stem() + std::string(bundle::kChunksSuffix)),

@@ -48,7 +48,7 @@ std::string octal(mode_t mode) {
 
 void check_path(const fs::path& path, mode_t type) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return;  // not there; whoever needs it says so
+  if (::lstat(path.c_str(), &status) != 0) return;  // not there; its user says so
   if ((status.st_mode & S_IFMT) != type)
     throw Error(ErrorCode::Conflict,
                 {.what = "something else stands where this program keeps its own",

@@ -40,8 +40,8 @@ std::optional<unsigned> generation_of(const GenerationRecord& record, const Stat
   return found;
 }
 
-// The entries that a delta leaves to the store, and those that its patches build on. They must be whole there, since
-// nothing could be unpacked instead.
+// The entries that a delta leaves to the store, and the entries that its patches build on. They must be whole there,
+// since nothing could be unpacked instead.
 class AbsentEntries {
  public:
   AbsentEntries(const bundle::VerifiedBundle& bundle, const Store& store) : bundle_(bundle), store_(store) {}

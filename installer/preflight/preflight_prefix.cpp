@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings about the prefix. File systems are known by their numbers in statfs(2); those that are not listed pass,
+// The findings about the prefix. File systems are known by their numbers in statfs(2); unknown numbers pass,
 // since a new one is more often good than bad and the audit checks the result.
 #include <algorithm>
 #include <map>

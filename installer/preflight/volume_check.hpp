@@ -17,7 +17,7 @@ struct BadRange {
   std::uint64_t size = 0;    // bytes
   std::uint64_t first_chunk = 0;
   std::uint64_t chunks = 0;
-  std::vector<std::string> entries;  // paths of those that have bytes here, in payload order
+  std::vector<std::string> entries;  // paths of entries with bytes here, in payload order
   bundle::Error fault;
 };
 

@@ -13,7 +13,7 @@ bundle::Json json_of(const bundle::TrustState& state);
 bundle::Json json_of(const TrustChange& change);
 std::string text_of(const bundle::TrustState& state);
 
-// Of a run that changes nothing: `next` is the state that it would have led to.
+// For a run that changes nothing: `next` is the state that it would have led to.
 bundle::Json json_of(const std::vector<RootVerdict>& verdicts, const bundle::TrustState& next, bool changes);
 std::string text_of(const std::vector<RootVerdict>& verdicts);
 

@@ -159,7 +159,7 @@ std::uintptr_t auxiliary_value(const Elf64_auxv_t& entry, const ProgramImage& pr
 char* replacement_of(char* variable, const LinkerVariable* ours, int count) {
   for (int i = 0; i < count; ++i) {
     if (!same_name(variable, ours[i].text)) continue;
-    if (replaced[i].before == nullptr) replaced[i].before = variable;  // of several, the one that getenv finds
+    if (replaced[i].before == nullptr) replaced[i].before = variable;  // of several, getenv's choice
     return ours[i].text;
   }
   return variable;

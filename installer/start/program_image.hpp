@@ -25,7 +25,8 @@ struct ProgramImage {
   const Elf64_Phdr* find(std::uint32_t type) const;
 };
 
-// Reads the headers of a program for this machine, of ELF type ET_DYN or ET_EXEC. False, with errno, when it is none.
+// Reads the headers of a program for this machine, of ELF type ET_DYN or ET_EXEC. False, with errno, for any other
+// file.
 bool read_image(int file, ProgramImage& image);
 
 // Maps its segments. False, with errno, when that is impossible: a fixed place that is taken, too.

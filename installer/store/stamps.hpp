@@ -23,10 +23,10 @@ class Stamps {
   static Stamps read(const Prefix& prefix);
   Stamps(Stamps&& other) noexcept : items_(std::move(other.items_)) {}
 
-  // Of an item that was just unpacked. Safe from several threads.
+  // For an item that was just unpacked. Safe from several threads.
   void add(const std::string& item, const bundle::Digest& record, std::vector<Stamp> files);
   // The record of an item in the store, each of its files with a place for its stamp, which lives as long as this.
-  // Throws Digest when the record is not the one that was written, and what Store::record throws. One thread.
+  // Throws Digest when the record is another than was written, and what Store::record throws. One thread.
   ItemRecord record_of(const Store& store, const bundle::Entry& entry);
 
   void forget(const std::string& item) { items_.erase(item); }
@@ -36,7 +36,7 @@ class Stamps {
   // With `only_check`, before that: forgets the stamps that do not hold.
   void follow_links(const Prefix& prefix, bool only_check = false);
 
-  // Written beside and renamed, without a sync: a torn file is not whole, and so is none.
+  // Written beside and renamed, without a sync: a torn file counts as no file.
   void save(const Prefix& prefix, const std::filesystem::path& staging, Disk& disk) const;
 
  private:

@@ -26,7 +26,7 @@ class Store {
   std::filesystem::path base(const bundle::Entry& entry) const { return folder_ / entry.base.hex(); }
   // Finished and durable, but waiting in staging for the rest of its bundle.
   bool is_staged(const bundle::Entry& entry) const;
-  // Of an item that exists; throws Format when the record is another entry's.
+  // For an item that exists; throws Format when the record is another entry's.
   ItemRecord record(const bundle::Entry& entry) const;
   ItemRecord record(const bundle::Entry& entry, std::string_view text) const;  // whose text was read already
 

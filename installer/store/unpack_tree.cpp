@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams the archive and keeps nothing of it. The reader refuses bad link targets and repeated paths. Each file's
-// digest is the one that its header says, as a wheel's RECORD does for a wheel.
+// Streams the archive and keeps nothing of it. The reader refuses bad link targets and repeated paths. Each file has
+// its header's digest, as a wheel's file has RECORD's.
 #include "installer/store/unpack_tree.hpp"
 
 #include "sealift/bundle/archive/tar.hpp"

@@ -10,8 +10,8 @@
 
 namespace sealift::installer {
 
-// A wheel's files with their places in the item claimed, to be written in any order: the item's record is the same
-// whoever wrote them. The digests of the files are those of its RECORD, which the packer compared.
+// A wheel's files with their places in the item claimed, to be written in any order: the item's record does not depend
+// on the writer. The digests of the files are those of its RECORD, which the packer compared.
 class ClaimedWheel {
  public:
   struct File {

@@ -121,7 +121,7 @@ std::string missing_library(const std::string& reason) {
   return end == reason.npos ? "" : reason.substr(0, end);
 }
 
-// "version `GLIBC_2.32' not found", whoever has that library.
+// "version `GLIBC_2.32' not found", no matter whose library it is.
 bool lacks_version(const std::string& reason) {
   const std::size_t end = reason.find(kVersion);
   return end != reason.npos && reason.find(kNotFound, end) != reason.npos;

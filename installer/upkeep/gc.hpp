@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frees space: removes generations that nothing keeps, then the store items that no generation refers to any more. Kept
-// are the current generation, the newest ones, pinned ones, and those that a running process or a known virtual
+// are the current generation, the newest ones, pinned ones, and generations that a running process or a known virtual
 // environment uses.
 #pragma once
 

@@ -29,7 +29,7 @@ struct RootVerdict {
 
 // Judges `places` by `next`, the state in which `roots` leave the site: prefixes, bundles, and folders of bundles such
 // as a repository watches. Older versions than the newest are no reason here, since a way back may need them. Changes
-// nothing. Throws Missing for a place that is none of these.
+// nothing. Throws Missing for any other place.
 std::vector<RootVerdict> try_root(const bundle::TrustState& next, const std::vector<bundle::Envelope>& roots,
                                   const std::vector<std::filesystem::path>& places, bundle::Time now);
 

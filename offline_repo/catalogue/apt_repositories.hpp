@@ -27,7 +27,7 @@ struct AptSource {
 
 inline constexpr char kAptKey[] = "archive-key.asc";  // the public key that signed, where one did
 
-// Of two bundles with one name the one that was made last is served. What a delta does not carry comes from any of the
+// Of two bundles with one name the newer one is served. What a delta does not carry comes from any of the
 // others. `lines` gets a line for people on each package that is missing, and on each index.
 AptRepositories apt_repositories_of(const std::vector<AptSource>& bundles, std::vector<std::string>& lines);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bundle as an OCI artifact: its seal, chunk list and volumes as layers, so that whoever pulls it gets the folder of
-// a bundle. A registry names blobs by their SHA-256, which nobody has signed of a volume; so the volumes are read once,
-// through the checked payload, when somebody asks for the first time.
+// A bundle as an OCI artifact: its seal, chunk list and volumes as layers, so that a pull gives the folder of a bundle.
+// A registry names blobs by their SHA-256, which nobody has signed of a volume; so the volumes are read once, through
+// the checked payload, when somebody asks for the first time.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ IndexedWheel read_wheel(const std::shared_ptr<const bundle::VerifiedBundle>& in,
   return indexed;
 }
 
-// Wheels of other bundles, by content: a name that bytes get by their own chunk digests, whoever signed the bundle.
+// Wheels of other bundles, by content: a name that bytes get by their own chunk digests, no matter who signed the
+// bundle.
 using KnownWheels = std::map<bundle::Digest, const IndexedWheel*>;
 
 // Whether a wheel is good depends on the start-up files that its bundle allows, too.
@@ -94,7 +95,7 @@ void add(Project& project, const IndexedWheel& wheel) {
                                     .next = "each is served by its own address, /b/NAME-VERSION/"});
 }
 
-// Registries know lower-case names only, and a bundle of another name is none of theirs.
+// Registries know lower-case names only, so they do not have a bundle of another name.
 void add_artifact(Catalogue& catalogue, const BundleContents& contents) {
   const bundle::Manifest& manifest = contents.in->manifest();
   const std::string name = std::string(kArtifactPrefix) + manifest.name;

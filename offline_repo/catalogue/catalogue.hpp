@@ -89,7 +89,7 @@ struct Catalogue {
   ImageRepositories images = {};
   AptRepositories apt = {};
   RpmRepositories rpms = {};
-  EntryLists entries = {};  // of bundles with one name the one that was made last
+  EntryLists entries = {};  // of bundles with one name the newest
   // By the name of a repository, and by version.
   std::map<std::string, std::map<std::string, std::shared_ptr<BundleArtifact>, std::less<>>, std::less<>> artifacts =
       {};
@@ -100,7 +100,7 @@ struct Catalogue {
   Cards cards = {};
 
   std::size_t wheel_count() const;
-  // Of one of `sources`; nothing of a bundle that is none of them.
+  // Of one of `sources`; nothing of any other bundle.
   std::optional<LastCheck::Times> last_check(const bundle::VerifiedBundle* in) const;
   // Null when there is none; `name` in any spelling.
   const Project* find_project(std::string_view name) const;

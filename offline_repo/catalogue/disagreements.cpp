@@ -40,7 +40,7 @@ std::vector<Claim> claims_of(const BundleContents& contents) {
   return claims;
 }
 
-// Those that disagree, and about which name first.
+// The bundles that disagree, and about which name first.
 std::map<Pair, std::string> pairs_of(const std::vector<Contents>& bundles) {
   std::unordered_map<std::string, std::vector<Holder>> names;
   std::map<Pair, std::string> pairs;

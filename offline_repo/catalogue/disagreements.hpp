@@ -11,7 +11,7 @@
 namespace sealift::offline_repo {
 
 struct Disagreement {
-  std::size_t bundle = 0;  // its place among those that were given
+  std::size_t bundle = 0;  // its place among the given bundles
   std::string why;         // what it has other bytes for, and than which bundle
 };
 

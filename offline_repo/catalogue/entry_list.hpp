@@ -25,8 +25,8 @@ struct EntryList {
 
 using EntryLists = std::map<std::string, std::shared_ptr<const EntryList>, std::less<>>;  // by the bundle's name
 
-// Without entries of `rotten`, those that a delta leaves out, and those that are stored compressed or as a patch, of
-// which no range could be sent.
+// Without entries of `rotten`, entries that a delta leaves out, and entries that are stored compressed or as a patch,
+// of which no range could be sent.
 std::shared_ptr<const EntryList> entry_list_of(const std::shared_ptr<const bundle::VerifiedBundle>& in,
                                                const std::set<std::string>& rotten = {});
 

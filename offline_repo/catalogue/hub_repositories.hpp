@@ -24,7 +24,7 @@ struct HubCommit {
 
   // A path, and its file or null for a folder.
   using Item = std::pair<std::string, const ServedFile*>;
-  // What lies in `folder` ("": the root), and where `recursive` in those below it. Empty where that is no folder.
+  // What lies in `folder` ("": the root), and where `recursive` in those below it. Empty unless that is a folder.
   std::vector<Item> list(const std::string& folder, bool recursive) const;
 };
 
@@ -48,7 +48,7 @@ struct ServedRepository {
 
 using HubRepositories = std::map<bundle::HubName, ServedRepository>;
 
-// What the bundle's signed catalogue says, nothing where it has none. Throws Format when its catalogue is none.
+// What the bundle's signed catalogue says, nothing where it has none. Throws Format when its catalogue is malformed.
 bundle::HubCatalogue read_hub_repositories(const bundle::VerifiedBundle& in);
 
 // Adds what `in` carries, as its catalogue lists it, without the entries of `rotten`. Throws Conflict when two bundles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verified bundles offer to those who pull container images: repositories, tags, manifests and blobs. It comes
-// from each bundle's signed list of images and from nothing else; what an image says of itself is never parsed.
+// What the verified bundles offer to clients that pull container images: repositories, tags, manifests and blobs. It
+// comes from each bundle's signed list of images and from nothing else; what an image says of itself is never parsed.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ struct ImageRepository {
 
 using ImageRepositories = std::map<std::string, ImageRepository, std::less<>>;  // by name
 
-// What the bundle's signed list says, nothing where it has none. Throws Format when its list is none.
+// What the bundle's signed list says, nothing where it has none. Throws Format when its list is malformed.
 bundle::ImageCatalogue read_image_list(const bundle::VerifiedBundle& in);
 
 // Adds the images of `in` whose every blob it can serve. Returns a line for people on each other one. Throws

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashing and freeing happen outside of the lock. A place is made before its chunk is read: whoever finds it waits.
+// Hashing and freeing happen outside of the lock. A place is made before its chunk is read: others who find it wait.
 #include "offline_repo/chunks/chunk_cache.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ ChunkCache::Key ChunkCache::key_of(const bundle::PayloadReader& payload, std::ui
   return {payload.payload().digest, payload.digests().at(static_cast<std::size_t>(index))};
 }
 
-// Under the lock: the place's chunk, which is now the one that was used last.
+// Under the lock: the place's chunk, which is now the most recently used one.
 ChunkCache::Chunk ChunkCache::used(Place& place) {
   std::list<Key>& uses = share_of(place).uses;
   uses.splice(uses.begin(), uses, place.use);
@@ -109,9 +109,9 @@ std::vector<ChunkCache::Chunk> ChunkCache::make_room(const Key& fresh, std::uint
   return evicted;
 }
 
-// The one that was used longest ago. While a long file has its half, one of its latest, but for those that others who
-// download it now are about to want: what it had before is then there at the next download. Long files that nobody has
-// asked for meanwhile make room for it.
+// The least recently used one. While a long file has its half, one of its latest, except the ones that present
+// downloads are about to want: what it had before is then there at the next download. Long files that nobody has asked
+// for meanwhile make room for it.
 ChunkCache::Places::iterator ChunkCache::victim(const Key& fresh, std::uint64_t chunks_of_file) {
   const auto of_long = oldest(long_), of_short = oldest(short_);
   const bool has_half = long_.bytes > max_bytes_ / 2 || long_.files > max_files_ / 2;

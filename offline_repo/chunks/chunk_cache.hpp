@@ -2,7 +2,7 @@
 // The checked chunks that all connections share: each is read and hashed once for everybody who wants it, and kept
 // while there is room. A chunk that fails its digest is never in here.
 // What was used longest ago goes first, but a file that is longer than half of the cache takes no more than half of it
-// from the others. Of its half one part is for those who download it now, the other keeps what it has for the next
+// from the others. Of its half one part is for present downloads, the other keeps what it has for the next
 // download: else one download would empty the cache, for nobody.
 // Chunks are named by their signed digests, so what two bundles have in common is kept once.
 #pragma once
@@ -25,7 +25,7 @@ namespace sealift::offline_repo {
 
 // What a cache has done and holds.
 struct CacheCounts {
-  std::uint64_t checked = 0;  // chunks that were read and hashed, those that failed among them
+  std::uint64_t checked = 0;  // chunks that were read and hashed, failed ones among them
   std::uint64_t failed = 0;   // of those
   std::uint64_t bytes = 0;    // of memory now
   std::uint64_t most = 0;     // of memory at any time

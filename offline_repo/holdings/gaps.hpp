@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a site does not serve although it lies there: a stream of which no version is current, so that clients are told
 // 404 for its names, and files that a current delta leaves out and nothing else carries.
-// A bundle that is no good is another matter (HeldBundle::why); a gap is what good bundles leave open.
+// A bad bundle is another matter (HeldBundle::why); a gap is what good bundles leave open.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Gap {
   bundle::Stream stream;
   InBoth what;                          // without the stream's name
   std::vector<std::string> about = {};  // NAME-VERSION of each bundle that it names
-  std::vector<std::string> kept = {};   // of those that could be made current, the highest version first
+  std::vector<std::string> kept = {};   // of bundles that could be made current, the highest version first
   InBoth next;                          // the command that mends it
 
   // For people, on one line.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bundles a server has: those that were named and those of a watched folder, each verified, and of each stream
+// The bundles of a server: named ones and the ones of a watched folder, each verified, and of each stream
 // the version to serve. Looks again whenever it is asked; the server then shows what it returns, as one step.
-// A bundle that is no good is a value with a reason, so that it takes out nothing but itself.
+// A bad bundle is a value with a reason: it takes out nothing but itself.
 #pragma once
 
 #include <filesystem>

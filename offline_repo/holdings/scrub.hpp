@@ -27,7 +27,7 @@ class Scrub {
   Scrub(RottenChunks& rotten, ScrubCounts& counts, std::uint64_t rate, std::function<void()> on_change)
       : rotten_(rotten), counts_(counts), rate_(rate), on_change_(std::move(on_change)) {}
 
-  // The bundles to read from now on; those that it is not at go behind those that it is. From any thread.
+  // The bundles to read from now on; new ones go behind the ones under way. From any thread.
   void take(const Held& held);
   void run(const std::stop_token& stop);
 

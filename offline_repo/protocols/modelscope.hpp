@@ -12,7 +12,7 @@
 namespace sealift::offline_repo {
 
 std::string modelscope_info_json(const ServedRepository& repository);
-// Branches; clients look for the one that they want, and for when it was made.
+// Branches; clients look for theirs, and for when it was made.
 std::string modelscope_revisions_json(const ServedRepository& repository);
 
 // Which part of a list is asked for. Clients ask on until a page is not full.

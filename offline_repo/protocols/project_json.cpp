@@ -19,7 +19,7 @@ namespace {
 
 using bundle::Json;
 
-// As the index does it: a release before all that comes before one, and what is no version before nothing.
+// As the index does it: a release before all that comes before one, and a malformed version last of all.
 std::tuple<bool, bool, std::optional<VersionOrder>, std::string> key_of(const std::string& version) {
   std::optional<VersionOrder> order = version_order(version);
   const bool release = order && !order->is_pre_release();

@@ -11,7 +11,7 @@
 
 namespace sealift::offline_repo {
 
-// The highest version here: a release before those that come before one (1.0rc1), numbers as numbers. Empty without
+// The highest version here: a release before a pre-release (1.0rc1), numbers as numbers. Empty without
 // wheels.
 std::string newest_version(const Project& project);
 

@@ -28,7 +28,7 @@ struct VersionOrder {
   auto operator<=>(const VersionOrder&) const = default;
 };
 
-// Nothing where `version` is none by PEP 440.
+// Nothing where `version` breaks PEP 440.
 std::optional<VersionOrder> version_order(std::string_view version);
 
 }  // namespace sealift::offline_repo

@@ -46,7 +46,7 @@ class AuditLog {
   bool write(std::string line);
   // Whether the latest line was written; otherwise it is tried again, so that this tells when there is room again.
   bool writable();
-  // Closes the file and opens the one that has its name now; false, and the old one stays, when it cannot be opened.
+  // Closes the file and opens the file that has its name now; false, and the old one stays, when it cannot be opened.
   bool reopen();
   std::uint64_t lost() const;
 

@@ -19,7 +19,7 @@ struct Target {
 std::string joined(const std::vector<std::string>& segments, std::size_t from, std::size_t to);
 
 // `text` as it was sent, also in absolute form ("http://host/path"). Nothing for a malformed escape, a control
-// character, or a text that is no path.
+// character, or anything but a path.
 std::optional<Target> parse_target(std::string_view text);
 
 // "/c/NAME/..." or "/b/NAME/...": the address of a channel's view or of a bundle's, if there is one of that name.
@@ -36,8 +36,7 @@ std::optional<ViewTarget> parse_view_target(std::string_view target);
 // decoded.
 std::string requested_format(std::string_view query);
 
-// The values of `key` in a query or a form ("paths=a&paths=b"), decoded, a '+' as a space; those that cannot be decoded
-// are left out.
+// The values of `key` in a query or a form ("paths=a&paths=b"), decoded, a '+' as a space; malformed ones are left out.
 std::vector<std::string> form_values(std::string_view form, std::string_view key);
 // The first of them, or `otherwise`.
 std::string form_value(std::string_view form, std::string_view key, std::string_view otherwise = {});

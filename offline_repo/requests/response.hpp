@@ -16,7 +16,7 @@
 
 namespace sealift::offline_repo {
 
-// Headers that are absent are empty; those that came several times are joined by ", ".
+// Headers that are absent are empty; repeated ones are joined by ", ".
 struct Request {
   std::string method;
   std::string target;  // as it was sent: path and query, not decoded

@@ -10,7 +10,7 @@ namespace sealift::offline_repo {
 
 Response no_hub_repository();
 
-// All repositories of a kind, or those that ?search= and ?author= name.
+// All repositories of a kind, or the ones that ?search= and ?author= name.
 Response hub_list(const Asked& asked);
 // Whose token the client has.
 Response hub_user(const Asked& asked);

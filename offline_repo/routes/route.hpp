@@ -16,7 +16,7 @@ namespace sealift::offline_repo {
 // Whom a route answers.
 enum class Who {
   Anybody,  // without a token
-  Admin,    // those who reach the address of --admin-listen
+  Admin,    // operators, at the address of --admin-listen
   Client,   // whose token is good for it; what a client may not see is not in its catalogue
 };
 

@@ -13,7 +13,7 @@ std::span<const Route> all_routes();
 // The first row whose path fits, with what the path names filled in; null when there is none.
 const Route* find_route(Asked& asked);
 
-// The row of a page about the site itself, which belongs to no bundle; null when the target is none.
+// The row of a page about the site itself, which belongs to no bundle; null for any other target.
 const Route* find_site_route(const Request& request);
 
 }  // namespace sealift::offline_repo

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a limit for each client counts as one: an IPv4 address, or the /64 of an IPv6 address, since whoever has one of
-// those has all of them.
+// Whom a limit for each client counts as one: an IPv4 address, or the /64 of an IPv6 address, since the holder of one
+// has all of them.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>

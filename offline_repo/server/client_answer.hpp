@@ -16,7 +16,7 @@ namespace sealift::offline_repo {
 
 class ClientAnswer {
  public:
-  // `state` must outlive this. `admin`: only those who look after the server are answered.
+  // `state` must outlive this. `admin`: only operators are answered.
   ClientAnswer(ServerState& state, bool admin) : state_(state), admin_(admin) {}
 
   // Who asks, by the header of its token or by the name in its certificate; returns its name, which may be empty. A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client's socket: bytes come in and leave, plainly or through a TLS session; what they say is not known here.
-// Whoever owns one holds it in each function that it is given, so that it lives as long as an operation is pending.
+// Its owner holds it in each function that it is given, so that it lives as long as an operation is pending.
 // Its deadline is one timer that looks, when it goes off, whether the deadline has been moved: a request costs none.
 #pragma once
 

@@ -21,7 +21,7 @@
 
 namespace sealift::offline_repo {
 
-// What a connection may have: answers; answers to those who look after the server; or 503 once, since its client has
+// What a connection may have: answers; answers to operators; or 503 once, since its client has
 // its share already.
 enum class Admission { Served, Admin, TurnedAway };
 

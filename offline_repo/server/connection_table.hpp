@@ -27,7 +27,7 @@ class ConnectionTable {
   bool empty() const { return places_.empty(); }
   std::size_t size() const { return places_.size(); }
   std::size_t size_of(const std::string& client) const;  // `client` as client_of says
-  // Without those that have ended and are not forgotten yet.
+  // Without ended ones that are not forgotten yet.
   std::size_t alive_of(const std::string& client) const;
   bool one_may_have_answered(const std::string& client) const;
   std::vector<std::shared_ptr<Connection>> alive() const;

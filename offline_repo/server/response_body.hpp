@@ -33,7 +33,7 @@ class ResponseBody {
   const bundle::PayloadReader* payload() const { return payload_; }
   // Of the whole file that it is a part of; 0: it is a text.
   std::uint64_t file_size() const { return file_size_; }
-  // Makes a text of what has a payload: its bytes, for those that are too few to send from a file.
+  // Makes a text of what has a payload: its bytes, where they are too few to send from a file.
   void replace(std::string_view bytes) { text_ = bytes, payload_ = nullptr; }
   // For a text: what was not sent yet.
   std::string_view text_left() const { return text_.substr(static_cast<std::size_t>(sent_)); }

@@ -73,7 +73,7 @@ struct Server::Impl {
     if (state.options.admin_listen) listen_at(*state.options.admin_listen, admin_acceptor);
   }
 
-  // Those who look after the server get in when everybody else's places are taken, a few at a time.
+  // Operators get in when everybody else's places are taken, a few at a time.
   void accept_admin() {
     if (!admin_acceptor.is_open() || state.stopping) return;
     admin_acceptor.async_accept(net::make_strand(state.context), [this](error_code error, tcp::socket socket) {
@@ -145,7 +145,7 @@ struct Server::Impl {
     }
     if (longest) longest->make_room();
     held.emplace(std::move(socket));
-    room_timer.expires_after(kMakeRoom);  // the one that was asked may have begun an answer meanwhile
+    room_timer.expires_after(kMakeRoom);  // the asked one may have begun an answer meanwhile
     room_timer.async_wait([this](error_code failed) {
       if (!failed) try_held();
     });

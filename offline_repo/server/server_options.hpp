@@ -25,7 +25,7 @@ struct ServerOptions {
   unsigned threads = 1;
   std::uint64_t cache_bytes = std::uint64_t{512} << 20;  // of checked chunks, for all connections together
   std::size_t cache_files = 1024;                        // of them in memory files, each of which takes a descriptor
-  // When they are all taken, the one that has waited longest for a request, or for the end of one, makes room for a new
+  // When they are all taken, the connection that has waited longest for a request, or for its end, makes room for a new
   // one; while all are being answered, new ones wait in the system's queue.
   std::size_t max_connections = 16'384;
   // Of those, of one address, once half of them are taken: until then each may have what nobody else asks for. Behind a

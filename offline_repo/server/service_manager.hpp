@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells systemd, or whoever set NOTIFY_SOCKET, how the server is: sd_notify(3), by hand, since its library is not for
-// static programs.
+// Tells systemd, or another parent that set NOTIFY_SOCKET, how the server is: sd_notify(3), by hand, since its library
+// is not for static programs.
 #pragma once
 
 #include <string_view>

@@ -54,7 +54,7 @@ void look(ServerState& state) {
   }
 }
 
-// Names and reasons are not for those who may not see the bundles.
+// Names and reasons are for clients who may see the bundles.
 std::string health_text(const Access& access, const std::optional<std::string>& reason, bool names) {
   const std::vector<Gap> gaps = gaps_of(access.held());
   const std::string served = gaps.empty() ? "good" : "good, with gaps";

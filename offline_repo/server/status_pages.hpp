@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /healthz, /metrics and /status: what those who look after the server ask it. They show state, so routes.hpp, which is
+// /healthz, /metrics and /status: what operators ask it. They show state, so routes.hpp, which is
 // pure, does not have them.
 #pragma once
 

@@ -204,7 +204,7 @@ std::string TlsSession::client_name() const {
   if (certificate == nullptr || SSL_get_verify_result(session_) != X509_V_OK) return {};
   const X509_NAME* subject = X509_get_subject_name(certificate);
   const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0) return {};  // two names are none
+  if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0) return {};  // two names count as no name
   unsigned char* text = nullptr;
   const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
   if (size < 0) return {};

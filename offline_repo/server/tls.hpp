@@ -27,7 +27,7 @@ struct TlsFiles {
 // Never changes, so that a connection ends with what it began with.
 class TlsContext {
  public:
-  // Throws Usage when others than owner and group may read the key, Format when a file is none of these or the key is
+  // Throws Usage when others than owner and group may read the key, Format for any other file or when the key is
   // not the certificate's.
   explicit TlsContext(const TlsFiles& files);
   ~TlsContext();

@@ -40,7 +40,7 @@ inline void say_warnings(const Held& before, const Held& after) {
   }
 }
 
-// What became of bundles: those that are left out always, all of them in a folder that changes.
+// What became of bundles: the ones that are left out always, all of them in a folder that changes.
 inline void say_changes(const Held& before, const Held& after, bool all) {
   say_warnings(before, after);
   for (const std::string& line : changes(before, after))

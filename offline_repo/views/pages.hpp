@@ -32,7 +32,7 @@ class Pages {
     return language == PageLanguage::Chinese ? chinese_ : english_;
   }
   const IndexPage& project_list() const { return list_; }
-  // All wheels on one page, and as requirements; those of `requirements_fault` are none, and why is its text.
+  // All wheels on one page, and as requirements; none of them where `requirements_fault` has a text, which says why.
   const Page& wheel_list() const { return wheels_; }
   const Page& requirements() const { return requirements_; }
   const std::string& requirements_fault() const { return requirements_fault_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may fetch: a site's file of tokens, and what a client's Authorization header says. The file holds digests only,
-// so whoever reads it cannot fetch with it.
+// so its reader cannot fetch with it.
 // Instead of a token a client may have a certificate, where the server asks for them (tls.hpp).
 // A line is: NAME SHA256-OF-THE-TOKEN, or NAME certificate:COMMON-NAME; then [bundle:NAME | bundle:NAME-VERSION |
 // channel:CHANNEL]…; '#' begins a comment.
@@ -18,7 +18,7 @@
 namespace sealift::offline_repo {
 
 struct Token {
-  std::string name;  // of whoever has it, for the audit log
+  std::string name;  // of its holder, for the audit log
   bundle::Digest sha256;
   std::string certificate = {};          // a common name, which counts instead of a token; empty: a token does
   std::vector<std::string> grants = {};  // as the file spells them; none: every bundle
@@ -29,7 +29,7 @@ struct Token {
 // Throws Format naming `where` and the line.
 std::vector<Token> parse_tokens(std::string_view text, const std::string& where);
 
-// The same from a file, or from the one that a link leads to. Throws Usage when others than its owner may change it, or
+// The same from a file, or from the target of a link. Throws Usage when others than its owner may change it, or
 // others than its owner and group read it, and when the owner is neither root nor this user.
 std::vector<Token> read_tokens(const std::filesystem::path& path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown at an address: the merged index at /, a channel's at /c/CHANNEL/, a bundle's own at /b/NAME-VERSION/.
-// A view never changes. Another state of the site is other views, and an answer keeps the one that it was made from.
+// The views of a site by address: the merged index at /, a channel at /c/CHANNEL/, a bundle at /b/NAME-VERSION/. A view
+// never changes: a new state of the site gets new views, and an answer keeps its own.
 #pragma once
 
 #include <map>
@@ -33,15 +33,15 @@ struct Views {
   Named channels, bundles;
 };
 
-// Makes views, of each set of bundles one, and takes over those that were made before.
+// Makes views, of each set of bundles one, and takes over earlier ones.
 class ViewMaker {
  public:
   explicit ViewMaker(const ViewMaker* before = nullptr);
 
-  // Those that disagree about a file are left out of each view that they would meet in; Catalogue::left_out says so.
+  // Bundles that disagree about a file are left out of each view that they would meet in; Catalogue::left_out says so.
   // `gaps`: the whole site's, of which those are shown that name no bundle but these.
   Views views_of(const Held& held, const std::vector<Gap>& gaps);
-  // Ends the use of those that were made before.
+  // Ends the use of earlier ones.
   void settle() { before_.clear(); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was built before, by all that decides it: the source, the Python, uv and the compiler, what the job says of its
 // build. `lock` takes such a wheel from the cache and does not build it again; its lock names the same pinned
-// requirements as the lock of that day. Whoever wants it built anew removes CACHE/built.
+// requirements as the lock of that day. Remove CACHE/built to build it anew.
 #pragma once
 
 #include <optional>

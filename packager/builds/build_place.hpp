@@ -12,7 +12,7 @@ namespace sealift::packager {
 
 class BuildPlace {
  public:
-  // Waits for whoever builds this source at the moment; throws Interrupted.
+  // Waits for another builder of this source; throws Interrupted.
   BuildPlace(const Cache& cache, const bundle::Digest& source);
   BuildPlace(const BuildPlace&) = delete;
   BuildPlace& operator=(const BuildPlace&) = delete;

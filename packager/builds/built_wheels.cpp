@@ -83,7 +83,7 @@ GlibcVersion check_wheel(const fs::path& file, const std::string& file_name, con
   return floor;
 }
 
-// One wheel from a source in the cache, adopted by the cache; or the one that was built of it before.
+// One wheel from a source in the cache, adopted by the cache; or its earlier wheel.
 LockedWheel build_one(const SourcePackage& source, const Digest& archive, const BuildTools& tools,
                       const std::string& tool_names, const bundle::Target& target, const Cache& cache,
                       const std::vector<StartupRule>& startup_files, std::vector<NativeNeed>& needs,

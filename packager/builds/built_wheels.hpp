@@ -32,7 +32,7 @@ BuiltWheels build_sources(const std::vector<SourcePackage>& sources, const Build
                           const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files = {});
 
 // Builds again those of these wheels that were built here and are missing or damaged in the cache; calls `tools` only
-// when there is one. Returns those that were built. Throws Digest listing every wheel that came out with other bytes,
+// when there is one. Returns the built ones. Throws Digest listing every wheel that came out with other bytes,
 // Missing when a source or the Python is not there.
 std::set<bundle::Digest> rebuild_missing(const std::vector<LockedWheel>& wheels,
                                          const std::function<BuildTools()>& tools, const Cache& cache,

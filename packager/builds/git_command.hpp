@@ -11,7 +11,7 @@
 
 namespace sealift::packager {
 
-// `words` after "git"; `variables` beside those that it always gets.
+// `words` after "git"; `variables` beside its usual variables.
 ProcessResult run_git(std::vector<std::string> words, std::map<std::string, std::string> variables = {});
 
 }  // namespace sealift::packager

@@ -14,7 +14,7 @@ std::vector<SourceMetadata> read_metadata(const std::vector<SourcePackage>& sour
                                           const bundle::Target& target, const Cache& cache, bundle::Progress& progress,
                                           const WhoNeeds& who_needs, const std::vector<StartupRule>& startup_files);
 
-// Of a wheel that was built here.
+// For a wheel that was built here.
 SourceMetadata metadata_of_built(const LockedWheel& wheel, const Cache& cache,
                                  const std::vector<StartupRule>& startup_files);
 

@@ -41,8 +41,8 @@ struct Diff {
     std::optional<DiffItem> before, after;  // one of them is there
   };
   std::string before, after;
-  std::vector<Fact> facts;  // those that differ
-  std::vector<Item> items;  // those that differ, by name
+  std::vector<Fact> facts;  // differing ones
+  std::vector<Item> items;  // differing ones, by name
   std::uint64_t same = 0;   // items that do not
 };
 

@@ -17,7 +17,7 @@ namespace sealift::packager {
 struct InspectReport {
   bundle::Manifest manifest;
   bundle::Digest identity;              // SHA-256 of the manifest
-  std::vector<bundle::Digest> signers;  // keys whose signature is there; with `trusted`: those that count
+  std::vector<bundle::Digest> signers;  // keys whose signature is there; with `trusted`: the ones that count
   std::vector<bundle::SignedRoot> roots;
   std::vector<RoleStatus> roles;
   bool trusted = false;  // the chain begins at the root that was named, and its thresholds are met

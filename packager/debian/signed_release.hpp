@@ -17,7 +17,7 @@ std::string release_text(const Lock& lock);
 
 // apt/Release, Release.gpg, InRelease and archive-key.asc, signed by the secret key with this fingerprint (40
 // hexadecimal digits) in gpg's keyring (GNUPGHOME). Warns when the key ends some day. Throws Usage when the lock has no
-// Debian packages or the fingerprint is none, Missing without gpg or the key, Io when gpg does not sign.
+// Debian packages or the fingerprint is malformed, Missing without gpg or the key, Io when gpg does not sign.
 std::vector<Content> signed_release(const Lock& lock, const std::string& fingerprint, bundle::Progress& progress);
 
 }  // namespace sealift::packager

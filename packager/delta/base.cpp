@@ -34,7 +34,7 @@ bundle::Inventory inventory_of(const bundle::VerifiedBundle& sent) {
   return inventory;
 }
 
-// Those that its site has installed: names of the store are vouched for by the signers of the bundle that was sent.
+// The ones that its site has installed: names of the store are vouched for by the signers of the bundle that was sent.
 Base::Sent wheels_of(const bundle::Manifest& manifest) {
   const std::vector<bundle::Digest>& allowed = manifest.environment.startup_files;
   Base::Sent sent{.wheels = {}, .startup_files = {allowed.begin(), allowed.end()}, .payload = manifest.payload};

@@ -29,7 +29,7 @@ std::string text_of_entry(const bundle::VerifiedBundle& source, const bundle::En
   return text;
 }
 
-// The catalogue's text: the bundle's, or the lock's where that is the one which the bundle leaves out.
+// The catalogue's text: the bundle's, or the lock's where the bundle leaves its own out.
 std::string catalogue_text(const bundle::VerifiedBundle& source, const std::optional<Lock>& lock) {
   const bundle::Entry* entry =
       source.manifest().find(bundle::SafePath::parse(std::string(bundle::kHubCatalogueEntry), "catalogue"));

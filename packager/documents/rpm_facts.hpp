@@ -21,7 +21,7 @@ struct RpmFacts {
   std::string purl() const;
 };
 
-// By the entry's path; without those that a delta does not carry. Throws Format for what is no rpm package.
+// By the entry's path; without packages that a delta does not carry. Throws Format unless it is an rpm package.
 std::map<std::string, RpmFacts> read_rpm_facts(const bundle::VerifiedBundle& source);
 
 // Whether an entry's path is that of an rpm package.

@@ -25,8 +25,8 @@ struct WheelFacts {
 
 WheelFacts read_wheel_facts(std::string_view metadata);
 
-// `text` on one line, without control characters and without those that turn the reading direction, which could make
-// a name look like another one; cut at 200 bytes.
+// `text` on one line, without control characters and without characters that turn the reading direction, which could
+// make a name look like another one; cut at 200 bytes.
 std::string shown(std::string_view text);
 
 // "pkg:pypi/NAME@VERSION", percent-encoded as the purl specification says.

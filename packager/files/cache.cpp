@@ -74,7 +74,7 @@ Cache::Cache(fs::path root, bundle::DigestAlgorithm payload_digest)
   bundle::ScratchFolder::remove_abandoned(root_ / "scratch");
   private_ = is_private_folder(root_) && is_private_folder(root_ / "chunks") && is_private_folder(root_ / "native") &&
              is_private_folder(root_ / "built") && is_private_folder(root_ / "told");
-  // The signature line is the one that the cache directory tagging specification demands.
+  // The signature line of the cache directory tagging specification.
   if (!fs::exists(root_ / "CACHEDIR.TAG"))
     std::ofstream(root_ / "CACHEDIR.TAG") << "Signature: 8a477f597d28d172789f06886806bc55\n"
                                              "# Downloads of sealift-pack; safe to delete.\n";

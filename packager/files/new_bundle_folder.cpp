@@ -65,7 +65,7 @@ PartialFolder::PartialFolder(const fs::path& final_path)
     path_.clear();  // it is not ours to remove
     throw;
   }
-  // Through the descriptor: whoever may rename in the folder above could have another one lie here by now.
+  // Through the descriptor: a user who may rename in the folder above could have another one lie here by now.
   const fs::path opened = "/proc/self/fd/" + std::to_string(lock_.get());
   for (const fs::directory_entry& entry : fs::directory_iterator(opened)) fs::remove_all(entry.path());
 }

@@ -16,8 +16,8 @@ struct SdkTree {
   Tree tree;            // include/sealift/train…, lib/cmake/sealift/…, share/doc/sealift/LICENSE
 };
 
-// Of the installation `from`; empty: the one that the running program is part of. Throws Missing naming what is not
-// there, Format for a file that is none or is larger than any of ours.
+// Of the installation `from`; empty: the running program's own. Throws Missing naming what is not
+// there, Format for anything but a file, and for a file larger than any of ours.
 SdkTree gather_sdk(const std::filesystem::path& from);
 
 }  // namespace sealift::packager

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warnings that `lock` and `create` have given for one lock. A run prints those that are new and counts the others:
-// what comes with every run is no longer read, and hides the one that matters.
+// The warnings that `lock` and `create` have given for one lock. A run prints the new ones and counts the others:
+// what comes with every run is no longer read, and hides the important one.
 #pragma once
 
 #include <filesystem>

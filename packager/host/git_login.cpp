@@ -147,7 +147,7 @@ std::map<std::string, std::string> GitLogins::variables() const {
     }
     const std::string name = "SEALIFT_GIT_NAME_" + std::to_string(i);
     const std::string password = "SEALIFT_GIT_PASSWORD_" + std::to_string(i);
-    set(key + ".helper", "");  // those that the user has for this address are not asked
+    set(key + ".helper", "");  // the user's own helpers for this address are not asked
     set(key + ".helper", "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$" + name + "\" \"$" +
                              password + "\"; }; f");
     variables[name] = login.name;

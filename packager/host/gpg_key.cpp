@@ -48,7 +48,7 @@ bool is_fingerprint(const std::string& text) {
   return text.size() == 40 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
-// Of the keys with this primary one that may sign the one that ends first; 0: none ends.
+// When the first signing key with this primary key ends; 0: none ends.
 std::int64_t first_end(const std::string& listing) {
   std::int64_t first = 0;
   std::istringstream lines(listing);

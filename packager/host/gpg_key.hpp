@@ -19,7 +19,7 @@ struct GpgUse {
 class GpgKey {
  public:
   // The secret key with this fingerprint (40 hexadecimal digits) in gpg's keyring (GNUPGHOME). Warns when it ends some
-  // day. Throws Usage when the fingerprint is none, Missing without gpg or the key.
+  // day. Throws Usage when the fingerprint is malformed, Missing without gpg or the key.
   GpgKey(std::string fingerprint, GpgUse use, bundle::Progress& progress);
 
   // Armored. They throw Io when gpg does not sign.

@@ -13,7 +13,7 @@
 
 namespace sealift::packager {
 
-// Several of them in one message; whoever gathers refusals takes them apart again.
+// Several of them in one message; the gatherer of refusals takes them apart again.
 class SeveralRefusals : public bundle::Error {
  public:
   SeveralRefusals(bundle::ErrorCode code, bundle::Facts facts, std::vector<bundle::Error> all)
@@ -28,7 +28,7 @@ void refuse_together(const std::vector<bundle::Error>& errors, const std::string
 
 class Refusals {
  public:
-  // Calls `part`, and keeps the error by which it refuses. What is no fault of the input (Io, Space) passes.
+  // Calls `part`, and keeps the error by which it refuses. Errors of the machine (Io, Space) pass.
   void ask(const std::function<void()>& part);
   bool any() const { return !kept_.empty(); }
   // As refuse_together; what one part alone told is thrown as that part told it.

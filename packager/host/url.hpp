@@ -54,7 +54,7 @@ std::string shown_url(const std::string& text);
 // A text with "?..." for the query of each http and https address in it.
 std::string without_queries(const std::string& text);
 
-// Where a link of a page leads; empty where it is none.
+// Where a link of a page leads; empty where it is malformed.
 std::string linked_url(const std::string& page, const std::string& link);
 
 }  // namespace sealift::packager

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // uv as every step calls it: it fetches no Python, reads no configuration of folders, users or systems, gets no
-// variable but those that are named here, and trusts the certificates that our own downloads trust. What decides which
+// variable but the named ones here, and trusts the certificates that our own downloads trust. What decides which
 // packages are taken stands in the job.
 #pragma once
 

@@ -108,7 +108,7 @@ void check_blob(const fs::path& file, const LockedBlob& blob, const std::string&
                                   .next = "fetch the image again; do not use this registry if it stays so"});
 }
 
-// What is no image for containers says no platform.
+// Only images for containers say a platform.
 void check_platform(const fs::path& folder, const LockedBlob& config, const ImagePlatform& platform,
                     const std::string& where) {
   if (config.media_type != kOciConfig && config.media_type != kDockerConfig) return;

@@ -20,7 +20,7 @@ struct ImagePlatform {
   std::string architecture;  // "amd64"
 };
 
-// Of an architecture as `uname -m` says it.
+// For an architecture as `uname -m` says it.
 ImagePlatform image_platform(const std::string& arch);
 
 // The manifests for the platform in a list of platforms; nothing when `manifest` is no list. Throws Format.
@@ -36,9 +36,9 @@ struct ImageLayout {
   std::vector<LockedBlob> blobs;  // sorted, each once
 };
 
-// Reads the folder, each file once: `digest` reads a blob and says its SHA-256. Throws Format for what is no manifest
-// of an image or has more than it may, Missing for a blob that is not there, Digest for one that is another, Platform
-// for an image of another platform.
+// Reads the folder, each file once: `digest` reads a blob and says its SHA-256. Throws Format unless it is an image's
+// manifest within the bounds, Missing for a blob that is not there, Digest for one that is another, Platform for an
+// image of another platform.
 using BlobDigest = std::function<bundle::Digest(const std::filesystem::path&)>;
 ImageLayout read_image_layout(const std::filesystem::path& folder, const ImagePlatform& platform,
                               const std::string& where, const BlobDigest& digest);

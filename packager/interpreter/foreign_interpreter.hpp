@@ -11,7 +11,7 @@
 
 namespace sealift::packager {
 
-// The newest Python `version` ("3.11") for `arch` among those that uv has installed; its executable. Throws Missing,
+// The newest Python `version` ("3.11") for `arch` among uv's own ones; its executable. Throws Missing,
 // naming `where`.
 std::filesystem::path find_foreign(const std::string& version, const std::string& arch, const std::filesystem::path& uv,
                                    const std::string& where);

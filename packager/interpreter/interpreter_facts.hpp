@@ -17,7 +17,7 @@ struct Interpreter {
   std::filesystem::path headers;   // empty: there are none
   std::filesystem::path pyconfig;  // on multiarch systems, where the one among the headers only includes it
   std::filesystem::path wheels;    // where a distribution keeps ensurepip's wheels; empty: they are in the library
-  std::vector<std::string> builtin_modules;  // those that are in the executable itself
+  std::vector<std::string> builtin_modules;  // the ones in the executable itself
   bool finds_site_packages = true;           // in PREFIX/lib/pythonX.Y/site-packages, without a sitecustomize of ours
 
   std::string site_packages() const { return "lib/python" + minor + "/site-packages"; }

@@ -41,8 +41,8 @@ Error=This Python is a generation that sealift-install made from a signed bundle
  have belong into the next bundle.
 )";
 
-// Python takes the folder lib-dynload for the mark of its own exec_prefix. Without it the one that it was built for
-// counts, often /usr, whose site folders, and the .pth files there, are then the host's.
+// Python takes the folder lib-dynload for the mark of its own exec_prefix. Without it the prefix of its build counts,
+// often /usr, whose site folders, and the .pth files there, are then the host's.
 constexpr const char* kLibDynload =
     "Python finds its own exec_prefix by this folder; this file keeps it where there is no module in it.\n";
 

@@ -19,8 +19,8 @@ struct JobProgram {
   bool operator==(const JobProgram&) const = default;
 };
 
-// What `table`, which has the key `name`, stands for. `folder` is that of the job file. Throws Usage for a name that is
-// none of ours and for a program that is not installed.
+// What `table`, which has the key `name`, stands for. `folder` is that of the job file. Throws Usage for a name outside
+// of our programs, and for a program that is not installed.
 std::vector<JobProgram> read_own_program(TomlTable& table, const std::filesystem::path& folder);
 
 }  // namespace sealift::packager

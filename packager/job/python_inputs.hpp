@@ -31,7 +31,7 @@ struct PythonInputs {
   std::optional<std::filesystem::path> lock_file;  // pylock.toml, pylock.NAME.toml or uv.lock: taken as it is
   std::vector<std::string> constraints;
   std::vector<std::string> build_constraints;  // for the requirements of builds
-  std::vector<std::string> excludes;           // packages that are left out, whoever asks for them; normalized
+  std::vector<std::string> excludes;           // packages that are left out, no matter what asks for them; normalized
   std::map<std::string, BuildExtras> builds;   // by package, normalized
   std::optional<std::string> default_index;    // instead of uv's; "NAME=URL" or "URL"
   std::vector<std::string> indexes;            // likewise; asked before it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which kernels the packages of an environment fetch from a hub by themselves, beside the package kernels: a kept
-// table, by release. Advice for `lock`, which warns of those that are not carried.
+// table, by release. Advice for `lock`, which warns of kernels that are not carried.
 #pragma once
 
 #include <string>

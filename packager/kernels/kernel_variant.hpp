@@ -25,10 +25,10 @@ struct KernelSystem {
   std::string text() const;  // for messages: "torch 2.11 (cu128), x86_64, kernels 0.15.2"
 };
 
-// Of these wheels on this kind of processor; nothing where no loader is among them.
+// For these wheels on this kind of processor; nothing where no loader is among them.
 std::optional<KernelSystem> kernel_system(const std::vector<LockedWheel>& wheels, const std::string& arch);
 
-// The one of `variants` that is loaded; nothing when none fits. Names that are none of a variant fit nowhere.
+// The one of `variants` that is loaded; nothing when none fits. Malformed names fit nowhere.
 std::optional<std::string> choose_variant(const std::vector<std::string>& variants, const KernelSystem& system);
 
 }  // namespace sealift::packager

@@ -89,7 +89,7 @@ constexpr DlopenRule kTable[] = {
     {"libmkl_core.so.*", "libmkl_mc3.so*", kOptional, "one for each kind of processor"},
     {"libmkl_core.so.*", "libmkl_avx*.so*", kOptional, "one for each kind of processor"},
     {"libmkl_core.so.*", "libmkl_vml_*.so*", kOptional, "one for each kind of processor"},
-    // OpenMP's runtime is opened by whoever was built with another one.
+    // Libraries that were built with another runtime open OpenMP's.
     {"*", "libgomp.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},
     {"*", "libiomp5.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},
     {"*", "libomp.so*", kOptional, "OpenMP; needed libraries say so in NEEDED"},

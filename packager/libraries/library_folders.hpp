@@ -10,9 +10,9 @@
 
 namespace sealift::packager {
 
-// The folders that `program` itself and `also` (LD_LIBRARY_PATH) name, as far as they are there, and those that hold
-// what it needs and what that needs. Those below /usr and /lib are left out. Throws Missing when `program` is not
-// there, Format when a file is broken.
+// The folders that `program` itself and `also` (LD_LIBRARY_PATH) name, as far as they are there, and the folders of its
+// libraries and of theirs. Those below /usr and /lib are left out. Throws Missing when `program` is not there, Format
+// when a file is broken.
 std::set<std::filesystem::path> library_folders(const std::filesystem::path& program, const std::string& arch,
                                                 const std::vector<std::filesystem::path>& also);
 

@@ -27,8 +27,8 @@ struct NativeClosure {
 
 class NativeResolver {
  public:
-  // Searches `folders` after those that the files themselves name. `of_host` are patterns of host_libraries.hpp: what
-  // they name is neither looked for nor carried.
+  // Searches `folders` after the folders that the files themselves name. `of_host` are patterns of host_libraries.hpp:
+  // what they name is neither looked for nor carried.
   NativeResolver(std::string arch, std::vector<std::filesystem::path> folders, std::vector<std::string> of_host = {})
       : arch_(std::move(arch)), folders_(std::move(folders)), of_host_(std::move(of_host)) {}
 
@@ -42,7 +42,7 @@ class NativeResolver {
   // and then adds nothing. A file that is not ELF, or a static program, needs nothing. Throws Platform when it is of
   // another architecture.
   std::vector<std::string> add(const std::filesystem::path& file, const std::string& name);
-  // The same for a program whose other libraries come from wheels: it returns those that are not on this machine.
+  // The same for a program whose other libraries come from wheels: it returns the libraries that this machine lacks.
   std::vector<std::string> add_program(const std::filesystem::path& file, const std::string& name);
   // Whether the job says that the target has this library.
   bool is_of_host(const std::string& library) const;

@@ -2,7 +2,7 @@
 // Golden runs that a job file asks for by their job: `lock` runs each with the sealift-verify that it names, over the
 // very files that the bundle will carry, and carries what came out.
 // Beside lock_job, after the models are locked: a result is held to the files that it read like one that was recorded.
-// In the sandbox of builds: the job reads models and data of others, and a result that needed a network is none.
+// In the sandbox of builds: the job reads models and data of others, and a result that needed a network does not count.
 #pragma once
 
 #include <filesystem>

@@ -21,7 +21,7 @@ std::vector<LockedModel> list_models(const std::vector<JobModel>& models, const 
 // Gives the files for which the hub has no SHA-256 theirs: they are small, and are fetched into the cache.
 void pin_small_files(const ModelSpec& spec, HubListing& listing, const Cache& cache, const FetchOptions& options);
 
-// Hashes the folders' files in parallel, and archives those that travel as one file.
+// Hashes the folders' files in parallel, and archives folders that travel as one file.
 void hash_models(std::vector<LockedModel>& models, const Cache& cache, bundle::Progress& progress);
 
 }  // namespace sealift::packager

@@ -107,7 +107,7 @@ std::vector<Content> contents_of(const LockedModel& model) {
   add(snapshot_folder(model));
   if (spec.hub == Hub::ModelScope) return contents;  // whose folder has the revision's name
   const std::string folder = cache_folder(spec);
-  // Code that asks for no revision, or for `main`, gets the one that was carried.
+  // Code that asks for no revision, or for `main`, gets the carried one.
   contents.push_back(written(spec, folder + "/refs/main", model.commit));
   if (spec.revision != "main" && spec.revision != model.commit)
     contents.push_back(written(spec, folder + "/refs/" + spec.revision, model.commit));

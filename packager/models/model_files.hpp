@@ -20,7 +20,7 @@ std::vector<Content> contents_of(const LockedModel& model);
 // nothing when all come from folders. The same lock gives the same text.
 std::optional<Content> hub_catalogue_of(const std::vector<LockedModel>& models);
 
-// Throws Format as require_sound does, which reads the files; those that are damaged in the cache are repaired first.
+// Throws Format as require_sound does, which reads the files; damaged ones in the cache are repaired first.
 void require_sound_files(const std::vector<LockedModel>& models, const Cache& cache, const Repair& repair,
                          bundle::Progress& progress);
 

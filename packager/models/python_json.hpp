@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of a model's configs as Python's json takes it, which knows NaN and Infinity. Shared by those that look into
-// a config, so that what one of them can read all can.
+// The JSON of a model's configs as Python's json takes it, which knows NaN and Infinity. Shared by all readers of
+// configs: what one of them can read, all can.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python files of a model that `trust_remote_code=True` runs: those named in the auto_map of its configs, and those
-// that they import relatively. `model_check` asks, because a missing file shows only when the model is loaded.
+// The Python files of a model that `trust_remote_code=True` runs: those named in the auto_map of its configs, and the
+// files that they import relatively. `model_check` asks, because a missing file shows only when the model is loaded.
 #pragma once
 
 #include <filesystem>

@@ -31,7 +31,7 @@ std::string folder_of_file(const std::string& path) {
 // An index: which file each tensor is said to be in.
 using Index = std::map<std::string, std::string>;
 
-// Throws FormatError where it is none.
+// Throws FormatError where it is malformed.
 Index read_index(const std::string& path, const fs::path& file) {
   const safetensors::Json index = safetensors::parse_json(bundle::read_text(file, kMaxShardIndex), 8, path);
   const auto map = index.is_object() ? index.find("weight_map") : index.end();

@@ -213,7 +213,7 @@ Part part_of(std::string_view part, const std::string& origin, const std::string
   return part.front() == '/' ? Part::Absolute : Part::Relative;
 }
 
-// Of a path that is not empty itself.
+// For a path that is not empty itself.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {

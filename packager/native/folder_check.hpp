@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose the folders are in which ld.so searches: one owner each, and of one library name one file among those that one
-// file's search comes through. Otherwise a wheel decides what another one's code is loaded with, and nobody sees it.
-// Also the parts of a search path that lead out of the environment, or to wherever a program is started. Pure.
+// Whose the folders are in which ld.so searches: one owner each, and of one library name one file in the folders of one
+// file's search. Otherwise a wheel decides what another one's code is loaded with, and nobody sees it. Also the parts
+// of a search path that lead out of the environment, or to wherever a program is started. Pure.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that code opens by name, which no ELF header says: those that the table requires, and names in files that
-// nothing in the bundle explains. Pure.
+// Libraries that code opens by name, which no ELF header says: libraries that the table requires, and names in files
+// that nothing in the bundle explains. Pure.
 #pragma once
 
 #include "packager/native/native_finding.hpp"

@@ -18,7 +18,7 @@ struct RemoteDocument {
 
 // The documents in the order of the URLs, each tried as often as a download and none longer than `max_size` bytes.
 // `bearer` is a token for these hosts alone, or empty. Throws Network: `what` is its sentence, and `hint` says what to
-// do when the server refuses us or has nothing there. `logins`: who we are, where that is no token.
+// do when the server refuses us or has nothing there. `logins`: our name where we have no token.
 std::vector<RemoteDocument> get_documents(const std::vector<std::string>& urls, const std::string& bearer,
                                           std::uint64_t max_size, const FetchOptions& options, const std::string& what,
                                           const std::string& hint, const HttpLogins* logins = nullptr);

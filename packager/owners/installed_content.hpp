@@ -41,7 +41,7 @@ struct Installed {
 };
 
 // Reads its file, in an environment of this lock. Throws Digest for a program, or a tree that is read for the first
-// time, that is not the one that was locked (all others are compared while they are written, so that they are read only
+// time, that differs from the locked one (all others are compared while they are written, so that they are read only
 // once) and Format for what cannot be installed.
 Installed install_content(const Content& content, const Cache& cache, const Lock& lock);
 

@@ -21,7 +21,7 @@ class PathOwners {
   struct Contested {
     std::string path;
     std::vector<std::string> owners;
-    // Nothing is to be decided: all of them are wheels, and bring the same bytes, or yield to those that do.
+    // Nothing is to be decided: all of them are wheels, and bring the same bytes, or yield to wheels that do.
     bool equal = false;
     std::string natural = {};  // whose file it then is
     std::optional<bundle::Digest> sha256 = {};

@@ -56,7 +56,7 @@ PlaceClaims::Settled PlaceClaims::settle_owners() {
   return settled;
 }
 
-// As if each path with two owners were that of its natural one: whoever is left out of it is no guest by it.
+// As if each path with two owners were that of its natural one: a wheel that is left out of it is no guest by it.
 LeftOut PlaceClaims::undecided() const {
   LeftOut left_out;
   for (const PathOwners::Contested& contested : owners_.contested())

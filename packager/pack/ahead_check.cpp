@@ -39,7 +39,7 @@ std::optional<Installed> look_ahead(const Content& content, const Cache& cache, 
   }
 }
 
-// Of the wheels that could be looked into. A rule that decides nothing among them may do so with the others.
+// Of the wheels that could be looked into. A rule that decides nothing among them may decide with the others.
 std::optional<Error> collisions_of(const std::vector<std::optional<Installed>>& seen,
                                    const std::vector<Content>& contents, const Lock& lock) {
   PlaceClaims claims(lock);

@@ -10,8 +10,8 @@
 namespace sealift::packager {
 
 // Of the bundles in `folder`, each in a folder of its own, as few as carry all that `delta` does not carry or patches,
-// oldest first; empty where they do not. Those that the root with this fingerprint does not vouch for are passed over.
-// No payload is read.
+// oldest first; empty where they do not. Bundles that the root with this fingerprint does not vouch for are passed
+// over. No payload is read.
 std::vector<std::filesystem::path> delta_bases(const bundle::Manifest& delta, const std::filesystem::path& folder,
                                                const bundle::Digest& fingerprint);
 

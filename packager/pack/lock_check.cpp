@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile by sums, the contents by a plan that nobody writes; see lock_check.hpp.
+// Checks the profile by its sums, and the contents by a plan that is not written. See lock_check.hpp.
 #include "packager/pack/lock_check.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void check_profile(const Lock& lock, bundle::Progress& progress) {
 }
 
 void check_published(const Lock& lock, const Cache& cache, const HttpLogins& logins, SeenAhead& ahead) {
-  bundle::Progress silent(nullptr);  // what is no refusal is said once, at the end
+  bundle::Progress silent(nullptr);  // warnings are said once, at the end
   check_profile(lock, silent);
   std::vector<Content> wheels = contents_of(lock);
   std::erase_if(wheels, [](const Content& content) { return content.kind != Content::Kind::Wheel; });

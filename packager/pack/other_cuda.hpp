@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A package for another CUDA than the one that a bundle carries (cupy-cuda12x beside CUDA 13): this machine's library,
+// A package for another CUDA than the bundle's (cupy-cuda12x beside CUDA 13): this machine's library,
 // or a package that brings it, is no remedy then. Beside plan_check, which has what the native check found and the
 // wheels.
 #pragma once

@@ -9,7 +9,7 @@
 
 namespace sealift::packager {
 
-// Reads the plan's native files, except those that an [[owner]] rule leaves out, prints the warnings that are
+// Reads the plan's native files, except files that an [[owner]] rule leaves out, prints the warnings that are
 // new and a summary, and throws as require_native and read_native_files do.
 NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair& repair, ToldWarnings& told,
                           bundle::Progress& progress);
@@ -17,7 +17,7 @@ NativeReport check_native(const PackPlan& plan, const Cache& cache, const Repair
 // Warns of files that two wheels bring and nobody uses, and of wheels whose RECORD does not describe their files.
 void warn_of_contents(const PackPlan& plan, ToldWarnings& told, bundle::Progress& progress);
 
-// Once the bundle is written: the files that were checked are those that were locked, so what was read of them is kept
+// Once the bundle is written: the checked files are the locked ones, so what was read of them is kept
 // for the next run.
 void keep_checked(const PackPlan& plan, const Cache& cache);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies first, by a root that the caller names: whoever signs a manifest again must know that it was good, and the
+// Verifies first, by a root that the caller names: the signer of a manifest must know that it was good, and the
 // keys and roots inside a bundle prove nothing by themselves.
 #include "packager/pack/recut.hpp"
 

@@ -17,7 +17,7 @@ struct RecutOptions {
   std::filesystem::path bundle;
   bundle::Digest fingerprint;               // of the root by which the bundle is verified before it is signed again
   std::vector<std::filesystem::path> keys;  // private keys that sign
-  std::string passphrase;                   // of those that have one
+  std::string passphrase;                   // of entries with one
   std::filesystem::path out;                // the folder that gets NAME-VERSION/
   std::uint64_t volume_size = 0;            // bytes; 0: one volume
 };

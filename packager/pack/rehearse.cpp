@@ -44,7 +44,7 @@ std::string last_words(const std::string& text) {
   return text.substr(text.size() > 4000 ? text.size() - 4000 : 0);
 }
 
-// A full disk, a system that gives no memory, and whoever killed the installer judge this machine. bwrap and shells say
+// A full disk, a system that gives no memory, and a killed installer judge this machine. bwrap and shells say
 // 128 and the signal's number.
 bool says_nothing_of_bundle(int exit_code) {
   for (const int signal : {SIGHUP, SIGINT, SIGKILL, SIGTERM})
@@ -122,8 +122,8 @@ void require_own_arch(const std::string& arch) {
                                        .next = "rehearse on such a machine, or trust the target's own self-test"});
 }
 
-// The sandbox is given the work area by its name, and what runs there may write it: whoever could put a link in its
-// place would have it write elsewhere.
+// The sandbox is given the work area by its name, and what runs there may write it: a process that could put a link in
+// its place would have it write elsewhere.
 void require_own_area(const fs::path& beside) {
   try {
     bundle::require_trusted_path(beside, bundle::Above::Site, "another user may have the rehearsal write elsewhere");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks uv for a job's packages, in rounds: where uv has to know what a source requires, its backend is asked in the
-// sandbox (builds/source_metadata), and uv goes on with that. So the versions are those that uv chooses with builds
-// allowed, and no code of a package has run outside of the sandbox. The other way, uv itself in a sandbox that reaches
-// the indexes, would let each source's code at the answer about all other packages; here it can tell of itself alone.
+// sandbox (builds/source_metadata), and uv goes on with that. So the versions are uv's choice with builds allowed, and
+// no code of a package has run outside of the sandbox. The other way, uv itself in a sandbox that reaches the indexes,
+// would let each source's code at the answer about all other packages; here it can tell of itself alone.
 #pragma once
 
 #include <filesystem>

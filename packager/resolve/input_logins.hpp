@@ -15,7 +15,7 @@ namespace sealift::packager {
 std::vector<std::string> lines_without_logins(const std::vector<std::string>& lines, const std::string& where,
                                               GitLogins& logins);
 
-// A requirements file as uv may see it: itself, or, where a repository in it or in those that it includes is editable
+// A requirements file as uv may see it: itself, or, where a repository in it or in an included one is editable
 // or its address holds a login, a copy in `scratch` without that. The logins go to `logins`, which throws for malformed
 // ones.
 std::filesystem::path file_without_logins(const std::filesystem::path& file, const std::filesystem::path& scratch,

@@ -43,7 +43,7 @@ std::vector<InputLine> input_lines(const Job& job) {
   return lines;
 }
 
-// Not those by which somebody could change what uv does, whoever wrote the file.
+// Not the variables that change what uv does, no matter who wrote the file.
 bool is_for_uv(const std::string& name) {
   return !name.starts_with("UV_") && !name.starts_with("LD_") && !name.starts_with("GIT_");
 }

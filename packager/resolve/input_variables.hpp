@@ -15,7 +15,7 @@ namespace sealift::packager {
 // NAME -> value, of each ${NAME} in requirements, constraints and requirements files that is set here.
 std::map<std::string, std::string> input_variables(const Job& job);
 
-// Those that are not set: uv takes the text as it stands.
+// Without unset ones: uv takes the text as it stands.
 std::vector<std::string> unset_input_variables(const Job& job);
 
 // `indexes` with what requirements files name: their indexes, the files that hold logins, and the addresses with

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All headers of a wheel's METADATA, in order: the documents need fields that may occur many times (Classifier,
-// Requires-Dist, License-File). `bundle::Wheel` reads single fields and refuses those that occur twice, as the
+// Requires-Dist, License-File). `bundle::Wheel` reads single fields and refuses repeated fields, as the
 // installer must; the documents only repeat what the authors wrote, so nothing is refused here. Source:
 // packaging.python.org, "Core metadata specifications"; mail headers of RFC 822 with folded lines.
 #pragma once
@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxHeaderBytes = std::size_t{4} << 20;  // of META
 
 class MetadataHeaders {
  public:
-  // Never throws: a line that is no header is skipped, and the first empty line ends the headers.
+  // Never throws: other lines are skipped, and the first empty line ends the headers.
   explicit MetadataHeaders(std::string_view text);
 
   // The values of a field in order, trimmed, with the line breaks of folded values kept. Case does not count.

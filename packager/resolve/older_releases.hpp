@@ -22,8 +22,8 @@ struct OlderRelease {
   std::string text() const;
 };
 
-// Those that are older by more than a year, in the order of `pylock`; none where indexes do not say when a release came
-// out. A package whose newest release uv does not find is left out.
+// Releases that are older by more than a year, in the order of `pylock`; none where indexes do not say when a release
+// came out. A package whose newest release uv does not find is left out.
 std::vector<OlderRelease> older_releases(std::string_view pylock, const Job& job, const std::filesystem::path& uv,
                                          const UvPython& python);
 

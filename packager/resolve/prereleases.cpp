@@ -33,7 +33,7 @@ std::vector<std::string> unasked_prereleases(const std::string& pylock, const Jo
           !speaks_of(job.inputs.constraints, version))
         names.push_back(bundle::normalized_project_name(package.string("name")));
     }
-  } catch (const bundle::Error&) {  // whoever reads it next says what is wrong with it
+  } catch (const bundle::Error&) {  // its next reader says what is wrong with it
     return {};
   }
   return names;

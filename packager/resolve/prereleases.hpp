@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a job allows no builds, uv would rather take a pre-release that has a wheel than a release that has none: of
-// deepspeed, whose releases are sources, a wheel of 2020. Such packages are sources of an index, like those that have
-// no wheel at all.
+// deepspeed, whose releases are sources, a wheel of 2020. Such packages are sources of an index, like packages without
+// a wheel.
 #pragma once
 
 #include <filesystem>

@@ -43,15 +43,14 @@ PythonChoice choose_packages(std::string_view pylock, const std::filesystem::pat
 
 // A pylock for several machines as lines of a requirements file, each with version, marker and hashes: uv evaluates
 // markers there, but cannot resolve from a pylock, and knows no groups. Of files that lie beside the lock, which no
-// index has, the best wheel for `python` and `target` is named. Those that the lock takes by default count, and
+// index has, the best wheel for `python` and `target` is named. Groups that the lock takes by default count, and
 // `groups` and `extras`; throws Usage for one that the lock does not have.
 std::vector<std::string> pylock_as_requirements(std::string_view pylock, const std::filesystem::path& where,
                                                 std::string_view python, const bundle::Target& target,
                                                 const std::vector<std::string>& extras = {},
                                                 const std::vector<std::string>& groups = {});
 
-// The indexes that a uv.lock or a pylock names for its packages, each once, in their order; without the one that most
-// of them come from.
+// The indexes that a uv.lock or a pylock names for its packages, each once, in their order; without the main one.
 std::vector<std::string> indexes_of_lock(std::string_view lock);
 
 }  // namespace sealift::packager

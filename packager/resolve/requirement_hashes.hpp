@@ -20,7 +20,7 @@ using RequirementHashes = std::map<std::string, std::set<bundle::Digest>>;
 // The lines of a requirements file, with continued lines joined and without comments and empty lines.
 std::vector<std::string> requirement_lines(std::string_view text);
 
-// The hashes of a requirements file and of those that it includes with -r. Throws Format naming file and requirement
+// The hashes of a requirements file and of files that it includes with -r. Throws Format naming file and requirement
 // when one has hashes, but no SHA-256 among them.
 RequirementHashes read_requirement_hashes(const std::filesystem::path& file);
 
@@ -37,7 +37,7 @@ struct IndexOption {
 // Those of a requirements file and of the files that it includes. They may hold passwords.
 std::vector<IndexOption> index_options_of(const std::filesystem::path& file);
 
-// The options of a requirements file, and of those that it includes, that name further indexes to uv; without
+// The options of a requirements file, and of included ones, that name further indexes to uv; without
 // passwords.
 std::vector<std::string> index_lines(const std::filesystem::path& file);
 

@@ -53,7 +53,7 @@ std::string joined(const std::vector<std::string>& texts, const char* separator)
        .next = "write \"NAME @ ./folder\" in requirements"});
 }
 
-// The packages that uv's message says it needs the source of are added to `facts`; returns those that are new. With
+// The packages that uv's message says it needs the source of are added to `facts`; returns the new ones. With
 // builds these are what the job names directly; without, also what has no wheel.
 std::vector<std::string> learn(const std::string& message, bool builds, SourceFacts& facts) {
   std::vector<std::string> fresh;

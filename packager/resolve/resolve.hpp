@@ -31,7 +31,7 @@ struct Resolution {
   GitLogins logins;                        // of the repositories that the job names; uv saw none of them
 };
 
-// `folder` is where the pylock will be written. The versions are those that uv chooses for anybody who allows builds;
+// `folder` is where the pylock will be written. The versions are uv's choice for anybody who allows builds;
 // uv runs no code of a package for that: of sources it goes by what they publish, by `facts`, and else it has a
 // question. With build = false it prefers versions that have a wheel. Throws what uv_refusal.hpp makes of uv's words,
 // Platform listing every package that has no wheel at all when the job allows no builds.

@@ -36,7 +36,7 @@ struct SourceFacts {
   bool has_unknown() const;
 };
 
-// Of a wheel's METADATA. Throws Format for a value that is no line of text.
+// For a wheel's METADATA. Throws Format unless each value is one line of text.
 SourceMetadata metadata_of(std::string_view name, std::string_view version, std::string_view metadata);
 
 // uv's configuration file.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates -> those that the driver runs -> the first that uv can resolve; see torch_backend.hpp.
+// Candidates that the driver runs -> the first that uv can resolve; see torch_backend.hpp.
 #include "packager/resolve/torch_backend.hpp"
 
 #include <fmt/format.h>

@@ -31,7 +31,7 @@ std::vector<std::string> source_command(const Job& job, const std::filesystem::p
                                         const std::filesystem::path& scratch, const std::string& name,
                                         const std::string& version, const std::filesystem::path& answer);
 
-// `uv pip compile` for the newest release of each of these that is for the target, whatever anything requires.
+// `uv pip compile` for each one's newest release for the target, whatever anything requires.
 std::vector<std::string> newest_command(const Job& job, const std::filesystem::path& uv, const UvPython& python,
                                         const std::filesystem::path& scratch, const std::vector<std::string>& names,
                                         const std::filesystem::path& answer);

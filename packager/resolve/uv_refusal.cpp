@@ -47,7 +47,7 @@ struct Row {
 };
 
 // Object stores say 403 of each name that is not there. uv asks no other index then: one that wants a login may have
-// the name, and whoever can publish it on the next one would be packed in its place.
+// the name, and a publisher on the next one would be packed in its place.
 constexpr const char* kMendForbidden =
     "if the package is not there (object stores answer so), let the next index answer, in the job file:\n            "
     "[python]\n            index_strategy = \"unsafe-first-match\"\n            if it is there, ";
@@ -99,7 +99,7 @@ std::string backend_in(std::string_view said) {
 }
 
 // "other @ https://…" of "was included as a URL dependency. … Consider adding `other @ https://…` to your …": uv takes
-// an address from whoever asks, and not from a package of an index.
+// an address from the job, and not from a package of an index.
 std::string address_in(std::string_view said) {
   static constexpr std::string_view kCause = "was included as a URL dependency", kRemedy = "Consider adding `";
   const std::size_t cause = said.find(kCause), at = said.find(kRemedy, std::min(cause, said.size()));

@@ -19,7 +19,7 @@ struct SourceQuestion {
   std::string title() const { return name + " " + version; }
 };
 
-// The one that uv stopped at; nothing when it stopped for another reason.
+// The package at which uv stopped; nothing when it stopped for another reason.
 std::optional<SourceQuestion> question_in(const std::string& message);
 
 // The address of a wheel whose metadata uv did not find, though its index promises it, or whose '+' its server does not
@@ -36,7 +36,7 @@ std::set<std::string> named_unbuildable(const std::string& message);
 std::string needed_by(const std::string& message, const std::string& name);
 
 // uv's warnings, one each, without the word, and the releases that it skipped because it cannot read them, which it
-// tells only to those who ask for its log (kTellsSkipped).
+// tells only in its log (kTellsSkipped).
 inline constexpr const char* kTellsSkipped = "uv_resolver=warn";  // of RUST_LOG
 std::vector<std::string> warnings_in(const std::string& message);
 

@@ -73,7 +73,7 @@ def described(package):
 end(packages=[described(package) for package in base.transaction.install_set])
 )";
 
-// The interpreter that has dnf's module: the one that its program names.
+// The interpreter that has dnf's module, by its program's first line.
 fs::path python_of_dnf() {
   const fs::path dnf = find_program("dnf");
   if (dnf.empty())
@@ -94,7 +94,7 @@ fs::path python_of_dnf() {
   return line.substr(0, line.find(' '));
 }
 
-// What modules of a release belong to; without it those that need a platform are left out.
+// What modules of a release belong to; without it modules that need a platform are left out.
 std::string platform_of(const std::string& release) {
   return "platform:el" + release.substr(0, release.find('.'));
 }

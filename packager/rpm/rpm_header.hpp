@@ -23,7 +23,7 @@ struct RpmHeader {
   std::string evr() const { return (epoch == "0" ? "" : epoch + ":") + version + "-" + release; }
 };
 
-// Reads the two headers and nothing behind them. Throws Format for what is no rpm package of version 3 or 4, and for
+// Reads the two headers and nothing behind them. Throws Format unless it is an rpm package of version 3 or 4, and for
 // headers that are larger than any is.
 RpmHeader read_rpm_header(bundle::ByteSource& package);
 

@@ -11,7 +11,7 @@
 
 namespace sealift::packager {
 
-// Of a job file in `folder`. Throws the document's fault with line and key.
+// For a job file in `folder`. Throws the document's fault with line and key.
 std::vector<JobImage> read_job_images(TomlTable& job, const std::filesystem::path& folder);
 
 std::vector<LockedImage> read_locked_images(TomlTable& lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled kernels of a hub as values: what a job's [[kernel]] asks for, and what a lock pins. A kernel is one variant
-// of a repository, the one that the locked loader (the package `kernels`) takes on the target.
+// of a repository, the choice of the locked loader (the package `kernels`) on the target.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace sealift::packager {
 
-// Of a job file. Throws the document's fault with line and key.
+// For a job file. Throws the document's fault with line and key.
 std::vector<ModelSpec> read_job_kernels(TomlTable& job);
 
 std::vector<LockedKernel> read_locked_kernels(TomlTable& lock);

@@ -11,10 +11,10 @@
 
 namespace sealift::packager {
 
-// Of a job file in `folder`. Throws the document's fault with line and key.
+// For a job file in `folder`. Throws the document's fault with line and key.
 std::vector<JobModel> read_job_models(TomlTable& job, const std::filesystem::path& folder);
 
-// Of a lock in `folder`; source folders are written relative to it.
+// For a lock in `folder`; source folders are written relative to it.
 std::vector<LockedModel> read_locked_models(TomlTable& lock, const std::filesystem::path& folder);
 std::string write_locked_models(const std::vector<LockedModel>& models, const std::filesystem::path& folder);
 

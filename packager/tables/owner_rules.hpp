@@ -19,7 +19,7 @@ struct OwnerRule {
   bool operator==(const OwnerRule&) const = default;
 };
 
-// Of a job file or a lock. Throws the document's fault with line and key, also for a path with two rules.
+// For a job file or a lock. Throws the document's fault with line and key, also for a path with two rules.
 std::vector<OwnerRule> read_owner_rules(TomlTable& document);
 std::string write_owner_rules(const std::vector<OwnerRule>& rules);
 

@@ -19,7 +19,7 @@ struct SharedRule {
   bool operator==(const SharedRule&) const = default;
 };
 
-// Of a job file or a lock. Throws the document's fault with line and key, also for a rule that stands twice.
+// For a job file or a lock. Throws the document's fault with line and key, also for a rule that stands twice.
 std::vector<SharedRule> read_shared_rules(TomlTable& document);
 std::string write_shared_rules(const std::vector<SharedRule>& rules);
 

@@ -20,7 +20,7 @@ struct StartupRule {
   bool operator==(const StartupRule&) const = default;
 };
 
-// Of a job file or a lock. Throws the document's fault with line and key, also for a digest that stands twice.
+// For a job file or a lock. Throws the document's fault with line and key, also for a digest that stands twice.
 std::vector<StartupRule> read_startup_rules(TomlTable& document);
 std::string write_startup_rules(const std::vector<StartupRule>& rules);
 

@@ -68,7 +68,7 @@ class TomlTable {
   std::vector<TomlTable> tables(const std::string& key);  // empty when the key is not there
 
   // Calls `read`, which reads one value, and keeps its refusal for done(): a table with three wrong values is told of
-  // three at once. Whoever uses it calls done().
+  // three at once. Its user calls done().
   void attempt(const std::function<void()>& read) { faults_.ask(read); }
   // Nothing was kept, so values can be compared with each other.
   bool is_good() const { return !faults_.any(); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clang needs for OpenMP and ziglang does not bring: a header, and a bridge from the runtime that clang compiles
-// for to the one that torch brings (libgomp), so that one process has one team of threads. Both travel as text and are
-// compiled inside, with each library that is compiled with -fopenmp.
-// Sources: LLVM's openmp/runtime/src/kmp.h and GCC's libgomp/libgomp_g.h, the signatures; OpenMP 5.2, the shares of
-// `schedule(static)`. Seen with torch 2.11, whose Inductor asks for: parallel, num_threads, for, single, barrier, simd.
+// What clang needs for OpenMP and ziglang does not bring: a header, and a bridge from clang's runtime to torch's
+// (libgomp), so that one process has one team of threads. Both travel as text and are compiled inside, with each
+// library that is compiled with -fopenmp. Sources: LLVM's openmp/runtime/src/kmp.h and GCC's libgomp/libgomp_g.h, the
+// signatures; OpenMP 5.2, the shares of `schedule(static)`. Seen with torch 2.11, whose Inductor asks for: parallel,
+// num_threads, for, single, barrier, simd.
 #pragma once
 
 namespace sealift::packager {

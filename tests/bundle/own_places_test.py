@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # The list in include/sealift/bundle/core/own_places.hpp names all that our programs and pages name below a generation:
-# each text in the sources that is a path of ours, and each PREFIX/current/NAME of a page. Whoever adds a name that
-# Sealift reads adds it there, or this fails.
+# each text in the sources that is a path of ours, and each PREFIX/current/NAME of a page. A new name that Sealift reads
+# is added there, or this fails.
 import pathlib
 import re
 import sys

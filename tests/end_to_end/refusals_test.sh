@@ -51,7 +51,7 @@ for offset in 0 777 $(($(size "$stem.chunks") - 1)); do fresh; flip "$stem.chunk
 for place in "$stem.vol003 $(($(size "$stem.vol003") - 1))" "$stem.vol002 500000000"; do
   read -r volume offset <<< "$place"
   fresh; flip "$volume" "$offset"; refused 5 "$volume at offset "
-  chunk=$(sed -n "s/.*$volume at offset //p" "$work/stderr" | head -1)  # the one that holds it, of 4 MiB at most
+  chunk=$(sed -n "s/.*$volume at offset //p" "$work/stderr" | head -1)  # its chunk, of 4 MiB at most
   [ "$chunk" -le "$offset" ] && [ "$offset" -lt $((chunk + 4194304)) ]
 done
 fresh; rm "$bad/$stem.vol002"; refused 7 "$stem.vol002"

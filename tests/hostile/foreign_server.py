@@ -27,7 +27,7 @@ import zlib
 import zipfile
 
 BIN, UV = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-TRIES = int(sys.argv[3]) if len(sys.argv) > 3 else 4  # random changes, beside those that are listed
+TRIES = int(sys.argv[3]) if len(sys.argv) > 3 else 4  # random changes, beside the listed ones
 random.seed(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
 PYTHON = "/usr/bin/python3.11"
 CANARY = b"a secret of this machine, which no bundle carries"

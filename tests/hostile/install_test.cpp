@@ -83,7 +83,7 @@ TinyItem wheel_of(const std::string& bytes, const std::string& file) {
   return {.path = "wheels/" + file, .kind = bundle::EntryKind::Wheel, .bytes = bytes};
 }
 
-// Signs `manifest` in place of the one that was made.
+// Signs `manifest` in place of the made one.
 void reseal(const MadeBundle& made, const bundle::Manifest& manifest, const bundle::PrivateKey& key) {
   write_file(
       made.seal(),

@@ -48,7 +48,8 @@ def options_of(words, above=""):
             yield from options_of([*words, names.rstrip(",")], text)
         elif not names.startswith("-h,"):
             option = names.split(",")[-1].split("{")[0]
-            # Of a trainer's hundred settings only those that speak of a file; the other programs are asked for each text.
+            # Of a trainer's hundred settings only the ones that speak of a file; the other programs are asked for each
+            # text.
             train = words[0].name == "sealift-train"
             says_path = A_PATH.search(what) or A_PATH.search(option.replace("-", " "))
             numbers = re.match(r"(UINT|INT|FLOAT|NUMBER)", kind)

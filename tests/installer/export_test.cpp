@@ -25,7 +25,7 @@ TinyItem stored(const std::string& path, const std::string& bytes, bundle::Encod
   return {.path = "files/" + path, .bytes = bytes, .into = path, .encoding = encoding};
 }
 
-// Each kind, a model in both layouts, and what is no file of anybody's: a tree, refs, the variables.
+// Each kind, a model in both layouts, and what nobody exports as a file: a tree, refs, the variables.
 TinyBundle full() {
   TinyBundle tiny{.volume_size = 16384};
   tiny.items = {wheel_item({}),

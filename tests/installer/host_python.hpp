@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's python3 in place of the one that a bundle would bring, and the host's shell, for tests of what an
+// The host's python3 in place of a bundle's, and the host's shell, for tests of what an
 // installation is worth to them. Where there is none, such a test says so and passes.
 #pragma once
 

@@ -263,10 +263,10 @@ TEST_CASE("a bomb whose size was signed too small is stopped, in 256 MiB and wit
     const Forged forged(folder, zeros_bomb(claimed, window), [](Manifest& manifest) {
       manifest.entries[0].encoding = Encoding::Zstd;
       manifest.entries[0].size = 1'000'000;
-      manifest.entries[0].installed_size = 4 << 20;  // so that the frame's own bound is the one that is met
+      manifest.entries[0].installed_size = 4 << 20;  // so that the frame's own bound is met first
       manifest.entries[0].sha256 = sha256({});
     });
-    CHECK(run(site.dir, verify_arguments(forged.made)).exit == 0);  // the stored bytes are those that were signed
+    CHECK(run(site.dir, verify_arguments(forged.made)).exit == 0);  // the stored bytes are the signed ones
     const Outcome outcome = run(site.dir, apply_arguments(site, forged.made));
     INFO(outcome.err);
     CHECK(outcome.exit == 4);

@@ -38,7 +38,7 @@ echo "it runs without a network, on nothing but itself"
 [ "$(ls unpacked/rootfs)" = opt ] || fail "there is more in the image"
 said=$(runs unpacked/rootfs /opt/env/current/bin/python3 -m where)
 [ "$said" = "rank 0 of 1 on $(uname -n) in /opt/env/current" ] || fail "it says '$said'"
-# Files, modes and links are those that were installed.
+# Files, modes and links are the installed ones.
 (cd first/current && find . ! -path ./generation.json -printf '%p %m %y %l\n' | sort) >installed
 (cd unpacked/rootfs/opt/env/current && find . ! -name __pycache__ -printf '%p %m %y %l\n' | sort) >in-image
 diff installed in-image >&2 || fail "the image differs from what is installed"

@@ -17,7 +17,7 @@ struct ClientPython {
   std::string program, modules = {};
 };
 
-// The one that tests/train/peers.txt says; SEALIFT_HUB_PYTHON names a Python that has another version.
+// The version in tests/train/peers.txt; SEALIFT_HUB_PYTHON names a Python that has another version.
 inline ClientPython hub_python() {
   if (const char* named = std::getenv("SEALIFT_HUB_PYTHON")) return {named};
   if (std::filesystem::exists(SEALIFT_PEERS "/huggingface_hub") && std::filesystem::exists(SEALIFT_PEERS_PYTHON))

@@ -21,7 +21,7 @@ for program in ("nginx", "openssl", "curl"):
         sys.exit(77)
 
 
-# Certificates and proxies of the account that runs the tests are none of ours: pip prefers them to --cert.
+# Certificates and proxies of the account that runs the tests do not concern this test: pip prefers them to --cert.
 environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
 

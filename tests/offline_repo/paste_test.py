@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The lines of the front page, pasted as they stand by a client that reaches the repository over plain HTTP at an address
-# that is none of the loopback's, which no client trusts by itself. skopeo_test.cpp starts it in a network of its own.
-# A line whose program is not here is named; pip's, uv's and skopeo's have to be there. The command that failed is shown.
+# The lines of the front page, pasted as they stand by a client that reaches the repository over plain HTTP at an
+# address outside of the loopback, which no client trusts by itself. skopeo_test.cpp starts it in a network of its own.
+# A line whose program is not here is named; pip's, uv's and skopeo's have to be there. The command that failed is
+# shown.
 #   unshare --net paste_test.py SEALIFT-REPO UV BUNDLE FINGERPRINT
 import html
 import os

@@ -190,7 +190,7 @@ TEST_CASE("transfers from files that are overwritten where they lie are cut, and
     fs::copy_file(file.path(), made.folder / file.path().filename(), fs::copy_options::overwrite_existing);
   site.child->send(SIGHUP);
   REQUIRE(all_wait(site, begun));
-  for (UnderWay& one : begun) one.ends_well();  // those whose chunks all clients share may end well
+  for (UnderWay& one : begun) one.ends_well();  // answers whose chunks all clients share may end well
   site.await_no_status("current\tprod\tenv-1\t");
   for (const auto& [target, bytes] : addresses(made, "", '1')) CHECK(fetch(site.port, target).status == 404);
 }

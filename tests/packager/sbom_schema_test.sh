@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The SBOM of a tiny bundle, or of the one that is named, against the official CycloneDX 1.6 schema, which the package
+# The SBOM of a tiny bundle, or of the named one, against the official CycloneDX 1.6 schema, which the package
 # cyclonedx-python-lib carries. Needs the package index; by label `network`.
 #   sbom_schema_test.sh SEALIFT_PACK MAKE_BUNDLE UV [BUNDLE FINGERPRINT]
 set -euo pipefail

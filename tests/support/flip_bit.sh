@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Damages a file by one bit. Sourced; a byte that is written instead may be the one that was there.
+# Damages a file by one bit. Sourced; a byte that is written instead may equal the old one.
 # flip_bit FILE OFFSET
 flip_bit() {
   _byte=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')

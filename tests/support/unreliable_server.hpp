@@ -112,7 +112,7 @@ class UnreliableServer {
       const std::lock_guard lock(guard_);
       requests_.push_back(request);
     }
-    send_all(client, reply);  // only now, so that whoever has the answer also sees the request counted
+    send_all(client, reply);  // only now, so that a client that has the answer also sees the request counted
     if (request.method != "HEAD") send_all(client, body);
     if (then) then();
   }

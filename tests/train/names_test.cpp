@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// names.hpp: each name of another project sets what it means there, and any other is refused with those that there are.
+// names.hpp: each name of another project sets what it means there, and any other is refused with a list of all.
 // A wrapping strategy is held to the maker that it stands for, by the units that both make of one model (tall.hpp).
 #include "tests/train/tall.hpp"
 

@@ -252,7 +252,7 @@ TEST_CASE("an output that is kept with its graph keeps no unit gathered in later
       block->parameters()[0].register_hook([&](const at::Tensor&) { most = std::max(most, whole()); });
     }
     model(input()).sum().backward();
-    CHECK(most <= 3);  // the one that runs, one gathered ahead, one being freed
+    CHECK(most <= 3);  // the running one, one gathered ahead, one being freed
     CHECK(events->place("-Backward block4") < events->place("+Backward block2"));
     kept.sum().backward();  // and still can
     CHECK(whole() == 0);

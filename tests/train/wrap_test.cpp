@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // wrap.hpp: the units that each maker and a user's own function choose, and that a model trains the same with any of
 // them.
-// Most are plans of one model (tall.hpp), for which no ranks are needed; those that train are held to one process.
+// Most are plans of one model (tall.hpp), for which no ranks are needed; trained ones are held to one process.
 #include "tests/train/tall.hpp"
 
 using namespace sealift::test;

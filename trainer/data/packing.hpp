@@ -23,7 +23,7 @@ struct Rows {
 };
 
 /// `lengths[i]` tokens of example `order[i]`, each at least 1 and at most `row_length`, into rows of at most
-/// `row_length`: each example into the row with the least room that has enough, of several the one that was used last;
+/// `row_length`: each example into the row with the least room that has enough, of several the most recently used;
 /// else into a new one. Rows are in the order in which they were begun.
 Rows pack(std::span<const std::uint32_t> order, std::span<const std::uint64_t> lengths, std::uint64_t row_length);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a token file's bytes strictly.
-// See token_view.hpp. The header's counts are bounded by the file's size before any of them is multiplied. What costs a
-// pass over the tokens is left to those who read them. A file may change while it is read, so what is read is checked
-// each time and not once.
+// See token_view.hpp. The header's counts are bounded by the file's size before any of them is multiplied. A pass over
+// the tokens is left to their readers. A file may change while it is read, so what is read is checked each time and not
+// once.
 #include "trainer/data/token_view.hpp"
 
 #include <algorithm>

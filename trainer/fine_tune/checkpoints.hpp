@@ -14,7 +14,7 @@
 
 namespace sealift::trainer {
 
-/// Settings that may change between a run and the one that goes on from it: how long it runs, and where the data lie,
+/// Settings that may change when a run goes on from a checkpoint: how long it runs, and where the data lie,
 /// whose digest the sampler compares.
 inline const std::vector<std::string>& free_to_change() {
   static const std::vector<std::string> names = {"model",
@@ -123,7 +123,7 @@ inline void read_curves(const std::map<std::string, std::string>& notes, Positio
   }
 }
 
-/// Where a checkpoint with this state stood; train::DamagedCheckpoint where its notes are none of ours.
+/// Where a checkpoint with this state stood; train::DamagedCheckpoint where others wrote its notes.
 inline Position position_in(const train::TrainingState& state, const std::filesystem::path& checkpoint) {
   Position position{.step = state.step, .skipped = std::atoll(state.notes.at("skipped").c_str())};
   try {

@@ -15,7 +15,7 @@ std::int64_t noted_number(const Texts& notes, const char* key) {
   return found == notes.end() ? 0 : std::atoll(found->second.c_str());
 }
 
-/// Of a job that is longer or shorter now; empty where no rate that is still to come is another.
+/// For a job that is longer or shorter now; empty where no rate that is still to come is another.
 std::string changed_schedule(std::int64_t then, const FineTuneOptions& options, std::int64_t steps, std::int64_t step) {
   const auto before = schedule_of(options, then), now = schedule_of(options, steps);
   for (auto next = step; next < steps; ++next) {

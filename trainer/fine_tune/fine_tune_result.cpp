@@ -42,7 +42,7 @@ void take_best(FineTuning& tuning) {
 
 namespace {
 
-/// What of the answers' ends the model's own folder does not say, so that whoever serves the result can.
+/// What of the answers' ends the model's own folder does not say, for the result's server to heed.
 std::optional<std::int64_t> end_to_add(const FineTuning& tuning) {
   const auto& options = tuning.options;
   if (options.task == Task::Reward) return {};

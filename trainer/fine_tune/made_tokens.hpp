@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token file of a job's data: the one that is named, or one that is made of several, or of JSON lines, before the
+// The token file of a job's data: the named one, or one that is made of several, or of JSON lines, before the
 // first step.
 // Before the data is opened; a job of ms-swift names JSON lines, and so runs as it is.
 // Rank 0 runs the scripts of `tokenize`, all wait, and ranks that do not see its folder run them too: for data of many

@@ -35,8 +35,8 @@ inline void set_aside(const std::filesystem::path& checkpoint) {
   say("it is kept as " + aside.string());
 }
 
-/// Calls `load` for the first of `checkpoints` that is not damaged, and names those that are; sets aside those of them
-/// that lie in `own`. Throws where all are damaged, and does nothing where there is none. Collective.
+/// Calls `load` for the first of `checkpoints` that is not damaged, and names the damaged ones; sets aside the ones
+/// among them that lie in `own`. Throws where all are damaged, and does nothing where there is none. Collective.
 inline void go_on_from_the_last_good(const std::vector<std::filesystem::path>& checkpoints,
                                      const std::filesystem::path& own, train::Collectives& world,
                                      const std::function<void(const std::filesystem::path&)>& load) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON object whose keys are taken one by one, so that those which nobody asked for can be told.
+// A JSON object whose keys are taken one by one, so that unknown keys can be told.
 // Below what reads a config.json: types and bounds are checked here, what the values mean is decided there.
 // All members throw c10::Error with the file, the key, what was expected and what was found.
 #pragma once

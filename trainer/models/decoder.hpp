@@ -36,7 +36,7 @@ class DecoderImpl : public torch::nn::Module {
 
   /// Without labels: logits [batch, time, vocabulary] in the model's dtype. With labels: their log-probabilities, fp32
   /// [batch, time], 0 where there is none. From a reward head: the score at the last token, fp32, of each row, or where
-  /// there are segments of each segment that is no padding, row by row. And the router's balancing loss, a scalar that
+  /// there are segments, of each segment without padding, row by row. And the router's balancing loss, a scalar that
   /// is `per_token` at balance (transformers' load_balancing_loss_func, over all layers), not yet multiplied by
   /// `ExpertConfig::loss_coefficient`; undefined without experts.
   std::tuple<at::Tensor, at::Tensor> forward(const TokenBatch& batch);

@@ -85,7 +85,7 @@ const std::vector<Family>& families();
 /// null: there is none of this name.
 const Family* find_family(const std::string& model_type);
 
-/// Of a model_type that is none of them: the nearest, and what differs, as a refusal says it.
+/// Of an unknown model_type: the nearest, and what differs, as a refusal says it.
 std::string nearest_family(const std::string& model_type);
 
 }  // namespace sealift::trainer

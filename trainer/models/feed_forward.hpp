@@ -49,7 +49,7 @@ class MlpImpl final : public FeedForward {
   Activation activation_;
 };
 
-/// The one that layer `layer` has.
+/// The feed-forward of layer `layer`.
 std::shared_ptr<FeedForward> make_feed_forward(const DecoderConfig& config, std::int64_t layer);
 
 /// Its name in the layer, as Hugging Face's files have it.

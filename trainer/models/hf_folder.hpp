@@ -8,8 +8,8 @@
 
 namespace sealift::trainer {
 
-/// The parameters in the folder's safetensors, for a `Decoder` of `config`. `otherwise` gives what is no parameter of
-/// the folder's model: an adapter's, or a reward head on a model that had none; it outlives the source. A parameter
+/// The parameters in the folder's safetensors, for a `Decoder` of `config`. `otherwise` gives parameters from outside
+/// of the folder's model: an adapter's, or a reward head on a model that had none; it outlives the source. A parameter
 /// that the folder should have and has not is an error, whatever `otherwise` could give.
 std::unique_ptr<train::Source> model_folder_source(const std::filesystem::path& folder, const DecoderConfig& config,
                                                    train::Source* otherwise = nullptr);
@@ -27,7 +27,7 @@ struct SaveFolderOptions {
 void save_model_folder(const std::filesystem::path& folder, const std::filesystem::path& base, const DecoderImpl& model,
                        train::Parallel& parallel, const SaveFolderOptions& options = {});
 
-/// Copies the tokenizer's and generation's files of one model folder to another, those that there are.
+/// Copies the tokenizer's and generation's files of one model folder to another, as far as they exist.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace sealift::trainer

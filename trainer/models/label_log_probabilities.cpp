@@ -43,8 +43,8 @@ at::Tensor slope_of_cap(const at::Tensor& capped, double cap) {
 }
 
 /// In place: logits become softmax - [is label], which is -d log softmax(logits)[label] / d logits. `values` [tokens]
-/// get the log-probabilities, NaN for a label that is no column, since on a device nobody looks; `normalizers` log sum
-/// exp.
+/// get the log-probabilities, NaN for a label outside of the columns, since on a device nobody looks; `normalizers` log
+/// sum exp.
 void take_of_rows(at::Tensor logits, const at::Tensor& labels, at::Tensor values, at::Tensor normalizers) {
   const auto columns = labels.clamp(0, logits.size(1) - 1);
   const auto own = logits.gather(1, columns.unsqueeze(1)).squeeze(1);
@@ -215,7 +215,7 @@ at::Tensor as_autocast(const at::Tensor& tensor) {
   return at::autocast::is_autocast_enabled(device) ? tensor.to(at::autocast::get_autocast_dtype(device)) : tensor;
 }
 
-/// Throws for a label that is no entry, where looking costs nothing.
+/// Throws for a label outside of the vocabulary, where looking costs nothing.
 void check_labels(const at::Tensor& labels, std::int64_t vocabulary) {
   if (!labels.is_cpu() || labels.numel() == 0) return;
   const auto least = labels.min().item<std::int64_t>(), most = labels.max().item<std::int64_t>();

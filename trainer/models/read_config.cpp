@@ -51,7 +51,7 @@ const Family& family_of(ConfigKeys& keys) {
 /// One entry for each layer.
 std::vector<std::int64_t> read_windows(ConfigKeys& keys, const Family& family, std::int64_t layers) {
   const auto count = static_cast<std::size_t>(layers);
-  // Given as null it is none; left out it is the family's.
+  // Null means none; left out, it is the family's.
   auto window = keys.integer("sliding_window", 1, kMaxPositions, 0);
   if (!keys.has("sliding_window")) window = family.window;
   const bool by_key = family.windows == Family::EveryLayerIfUsed || family.windows == Family::SomeLayersIfUsed;

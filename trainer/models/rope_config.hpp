@@ -42,7 +42,7 @@ struct RopeConfig {
 /// What a file of `family` says, and where it says nothing what the family has. Throws c10::Error as `ConfigKeys` does.
 RopeConfig read_rope(ConfigKeys& top, const Family& family, std::int64_t head_dim, std::int64_t max_positions);
 
-/// Of a family whose layers with a window turn otherwise than those that see all: those that see all, then the others.
+/// Of a family whose layers with a window turn otherwise than full layers: full layers, then the others.
 /// `rope_parameters` has full_attention and sliding_attention; `rope_scaling` beside rope_theta is of the first only.
 std::pair<RopeConfig, RopeConfig> read_ropes(ConfigKeys& top, const Family& family, std::int64_t head_dim,
                                              std::int64_t max_positions);

@@ -104,7 +104,7 @@ class StepLog {
               << " s left\n";
   }
 
-  /// A line that is no step's.
+  /// A line beside the steps'.
   void write(const nlohmann::ordered_json& line) {
     lines_->add(with_all_numbers(line).dump() + "\n");
     if (heard_) heard_(line);

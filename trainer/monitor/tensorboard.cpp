@@ -38,7 +38,7 @@ std::string block(int field, const std::string& bytes) {
   return tag(field, 2) + varint(bytes.size()) + bytes;
 }
 
-/// Checksums that lie beside their data are masked, so that a checksum of both is none of itself.
+/// Checksums beside their data are masked: a checksum over both must not contain its own kind.
 std::uint32_t masked(std::uint32_t crc) {
   return std::rotr(crc, 15) + 0xa282ead8U;
 }

@@ -13,7 +13,7 @@ namespace {
 /// Of the end of the file so much is looked at; a line is a few hundred bytes long.
 constexpr std::uintmax_t kMostBytes = 1 << 20;
 
-/// How much of `end` is whole lines. The first zero byte and all behind it are none.
+/// How much of `end` is whole lines. The first zero byte and all behind it do not count.
 std::size_t whole_part(const std::string& end) {
   const auto last = end.rfind('\n', std::min(end.find('\0'), end.size()));
   return last == std::string::npos ? 0 : last + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a file of JSON lines that a run goes on with, after it was killed or its machine lost power.
 // Before a line is added: what follows the last whole line would become the beginning of it.
-// Only the end is read, and only what is no whole line is taken off.
+// Only the end is read, and only a torn line is taken off.
 #pragma once
 
 #include <filesystem>

@@ -14,7 +14,7 @@ namespace {
 
 using Such = std::function<bool(const Row&)>;
 
-/// The first row, of those that fit by time and then by what they lack, that is such; null: none.
+/// The first row of this kind: fitting rows by time, then the others by what they lack; null: none.
 const Row* first(const std::vector<Row>& rows, const Such& such) {
   const auto found = std::find_if(rows.begin(), rows.end(), such);
   return found == rows.end() ? nullptr : &*found;

@@ -11,7 +11,7 @@
 
 namespace sealift::trainer::plan {
 
-/// `tuner` is none, lora or qlora; `compute_bytes` 2 (bf16) or 4 (fp32). As fine_tune builds it: what is trained is
+/// `tuner`: none, lora or qlora; `compute_bytes` 2 (bf16) or 4 (fp32). As fine_tune builds it: what is trained is
 /// kept in fp32, what is frozen in the dtype that is computed in.
 inline Candidate candidate_of(const DecoderConfig& config, const std::string& tuner, std::int64_t compute_bytes,
                               const LoraOptions& lora) {

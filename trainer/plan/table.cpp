@@ -60,7 +60,7 @@ bool fits(const RankMemory& memory, const Question& question) {
   return machine.host_memory == 0 || memory.host * machine.cards <= machine.host_memory;
 }
 
-/// Whether the ways differ in nothing that this job does: with one micro-batch there is nothing to reduce more often.
+/// Whether another way does the same in this job: with one micro-batch each way reduces once.
 bool is_same_as_another(const Way& way) {
   return way.micro_batches == 1 && way.reduce_every_micro_batch;
 }
@@ -136,7 +136,7 @@ std::vector<Row> make_table(const std::vector<Candidate>& candidates, const Ques
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     if (a.fits != b.fits) return a.fits;
     if (!a.fits) return a.memory.sum() < b.memory.sum();
-    // Within a thousandth the one that takes less.
+    // Within a thousandth the smaller one.
     if (std::abs(a.time.seconds - b.time.seconds) > 1e-3 * b.time.seconds) return a.time.seconds < b.time.seconds;
     return a.memory.sum() < b.memory.sum();
   });

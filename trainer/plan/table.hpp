@@ -44,7 +44,7 @@ struct Row {
   double gpu_hours = 0;  ///< of the data set
 };
 
-/// All ways, those that fit first, by seconds of a step; then the others, by how much they lack.
+/// All ways, the fitting ones first, by seconds of a step; then the others, by how much they lack.
 std::vector<Row> make_table(const std::vector<Candidate>& candidates, const Question& question);
 
 /// The row of one way.
@@ -62,7 +62,8 @@ std::string words_of(const Row& row);
 /// The row as a job file for `sealift-train sft --config`, of `model` and a row length.
 std::string job_file(const Row& row, const std::string& model, const std::string& dataset);
 
-/// The rows as the verb prints them: `most` of those that fit, and of the rest the best of each method with its reason.
+/// The rows as the verb prints them: `most` of the fitting ones, and of the rest the best of each method with its
+/// reason.
 std::string table_text(const std::vector<Row>& rows, std::size_t most);
 
 }  // namespace sealift::trainer::plan

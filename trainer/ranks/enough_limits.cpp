@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of files and threads against what ranks need.
 // See enough_limits.hpp. The counts are those of runs on the CPU with 1, 2 and 4 ranks: 16 files and two for each rank
-// of the world, five threads beside those that compute; some more of each for what a run may add.
+// of the world, five threads beside the computing ones; some more of each for what a run may add.
 #include "trainer/ranks/enough_limits.hpp"
 
 #include <sealift/train/launch/control_groups.hpp>

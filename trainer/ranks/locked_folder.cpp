@@ -50,7 +50,7 @@ LockedFolder::LockedFolder(const std::filesystem::path& folder, train::Collectiv
   if (folder.empty()) return;
   train::detail::all_or_none(world, "locking " + folder.string(), [&]() -> std::string {
     if (world.rank() != 0) return "";
-    std::error_code refused;  // whoever writes there says it
+    std::error_code refused;  // the writer there says it
     std::filesystem::create_directories(folder, refused);
     if (refused) return "";
     file_ = locked(folder / ".in_use");

@@ -41,7 +41,7 @@ nlohmann::ordered_json as_rank(const RankStory& story, const train::Launch& laun
   }
 }
 
-/// Of a job that did not fail: one that was ended says by what. ("finished" is a time in the verdict of a site.)
+/// For a job that did not fail: one that was ended says by what. ("finished" is a time in the verdict of a site.)
 int code_of(const nlohmann::ordered_json& result) {
   if (!result.is_object() || !result.contains("ended_by")) return 0;
   return result.at("ended_by") == kByTimeLimit ? kOutOfTime : kToldToEnd;
@@ -68,8 +68,7 @@ void write_line() {
 /// From now on SIGTERM, if nothing handles it, ends this process at once: no step is under way, and while one is,
 /// Endings (loop/) takes the signal over. A handler of our own, since a container's first process ignores a signal that
 /// it does not handle; it may interrupt anything, so it only writes, and ends without destructors. `says`: with a line.
-/// `alone`: by exit code 143; one of several ranks dies by the signal, which those that started it know for a cause of
-/// its own.
+/// `alone`: by exit code 143; one of several ranks dies by the signal, which its parents know for a cause of its own.
 void end_when_told(bool says, bool alone) {
   struct sigaction action {};
   if (sigaction(SIGTERM, nullptr, &action) == 0 && action.sa_handler != SIG_DFL) return;  // the program's own

@@ -35,7 +35,7 @@ Rank rank_of(const HostOptions& options, const train::Launch& launch);
 /// The place of `rank` by `policy`, which is whole: nothing of it is changed later. Throws where there is no such mesh.
 Place place_in_world(const Rank& rank, const train::Policy& policy);
 
-/// An axis of the mesh beside the core's two: the ranks along it, neighbours of those that share the model.
+/// An axis of the mesh beside the core's two: the ranks along it, neighbours of the ranks that share the model.
 struct FurtherAxis {
   std::string name;
   std::int64_t ranks = 1;

@@ -13,7 +13,7 @@
 
 namespace sealift::trainer {
 
-/// The settings of `table` as text by name, without those that `of_the_host` names.
+/// The settings of `table` as text by name, without the ones in `of_the_host`.
 template <class Options>
 Texts settings_of_job(Options options, const std::vector<SettingOf<Options>>& table,
                       const std::set<std::string>& of_the_host) {

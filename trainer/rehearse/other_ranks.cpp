@@ -53,7 +53,7 @@ class MetStore final : public c10d::Store {
   }
   std::int64_t getNumKeys() override { return static_cast<std::int64_t>(values_.size()); }
 
-  /// Whether the store has answered those who set `keys` before its time was over: rank R is the R-th.
+  /// Whether the store has answered the ranks that set `keys` before its time was over: rank R is the R-th.
   bool check(const std::vector<std::string>& keys) override {
     const auto lock = begin_request();
     return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {

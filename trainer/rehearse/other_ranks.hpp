@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that do not exist: a store at which all of them have met, and engines whose collectives are done at once.
-// `rehearse` gives them to `make_groups`; the engine above them is the one that trains.
+// `rehearse` gives them to `make_groups`; the engine above them is the training one.
 // Every other rank says what this one says: so sizes agree, and what this rank sends is what each sends.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rehearsal found, as a plain value, as JSON and as text.
-// Made by `rehearse`, printed by its verb, read by whoever plans a job.
+// Made by `rehearse`, printed by its verb, read by people who plan a job.
 // Bytes are those of one rank; a collective's are of its whole buffer.
 #pragma once
 

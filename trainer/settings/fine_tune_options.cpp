@@ -160,7 +160,7 @@ Layer layer_of(const std::string& file, FineTuneOptions& options, Problems& prob
   return {file, std::move(taken.texts)};
 }
 
-/// Keys of `layer` that are no settings, each with the name that was meant, of ours or of another project's.
+/// Keys of `layer` that name no setting, each with its nearest known name, of ours or of another project's.
 void find_unknown(const Layer& layer, const std::string& verb, Problems& problems) {
   std::set<std::string> names;
   for (const auto& setting : fine_tune_settings()) names.insert(setting.name);

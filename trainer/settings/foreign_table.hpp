@@ -15,7 +15,7 @@ enum class Project { Own, MsSwift, LlamaFactory, Axolotl, Trl };
 /// A key of another project.
 struct ForeignKey {
   const char* key;           ///< `*` stands for any run of characters
-  const char* setting = "";  ///< ours, for values that are none of `values`; empty: there is none
+  const char* setting = "";  ///< ours, for values outside of `values`; empty: there is none
   /// A value -> settings as "name=text;name=text", or "@verb": only of that verb; empty: it changes nothing.
   std::vector<std::pair<const char*, const char*>> values = {};
   const char* remedy = "";  ///< for a value that is not taken; without values and setting: why the key changes nothing

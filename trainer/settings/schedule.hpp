@@ -22,7 +22,7 @@ struct ScheduleOptions {
 
 class Schedule {
  public:
-  /// Throws std::invalid_argument for a type, or a key of the parameters, that there is not; naming those that there
+  /// Throws std::invalid_argument for a type, or a key of the parameters, that there is not; naming all that there
   /// are.
   explicit Schedule(const ScheduleOptions& options);
 

@@ -117,7 +117,7 @@ Shape shape_of(const std::vector<SettingOf<Options>>& table, const std::string& 
   return Shape::Either;
 }
 
-/// Throws std::invalid_argument: `source` has `name`, which is none of `known`; with the one that was meant.
+/// Throws std::invalid_argument: `source` has `name`, which `known` lacks; with its nearest name there.
 [[noreturn]] void refuse_key(const std::string& source, const std::string& name, const std::set<std::string>& known,
                              const std::string& verb);
 

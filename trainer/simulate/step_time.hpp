@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long one optimizer step takes: computing, communication that computing does not hide, host copies, optimizer.
-// `plan` asks for every candidate; drawing.hpp draws the events. Bytes and operations come from whoever knows the
-// model. The engine's own order (unit_inl.hpp, call_order.hpp, reducer.hpp) is played with a clock, so that what is
+// `plan` asks for every candidate; drawing.hpp draws the events. Bytes and operations come from the caller, who knows
+// the model. The engine's own order (unit_inl.hpp, call_order.hpp, reducer.hpp) is played with a clock, so that what is
 // hidden is a result and not a factor. Pure arithmetic: neither LibTorch nor time.
 #pragma once
 

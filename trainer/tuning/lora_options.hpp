@@ -47,7 +47,7 @@ struct LoraOptions {
   bool rank_stabilized = false;  ///< use_rslora: scaling is alpha / sqrt(rank) instead of alpha / rank
   bool dora = false;             ///< use_dora: the length of each row is trained beside its direction
   LoraInit init = LoraInit::Kaiming;
-  /// Of a saved adapter: names in target_modules that match nothing are ignored, as in PEFT.
+  /// For a saved adapter: names in target_modules that match nothing are ignored, as in PEFT.
   bool may_name_others = false;
 
   LoraPatterns patterns = {};

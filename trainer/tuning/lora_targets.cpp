@@ -52,7 +52,7 @@ std::regex compiled(const std::string& key, const std::string& expression, const
   return {};
 }
 
-/// Those whose whole path matches `expression`.
+/// Modules whose whole path matches `expression`.
 Targets matching(Targets all, const std::string& expression) {
   const auto regex = compiled("target_regex", expression, expression);
   const auto example = all.empty() ? std::string() : all.front().first;
@@ -115,7 +115,7 @@ Value value_at(const std::vector<std::pair<std::string, Value>>& pattern, const 
   return otherwise;
 }
 
-/// Of a saved adapter: throws where it has factors beside a table, which PEFT can make and this cannot.
+/// For a saved adapter: throws where it has factors beside a table, which PEFT can make and this cannot.
 void refuse_tables(torch::nn::Module& model, const LoraOptions& options) {
   if (!options.may_name_others || takes_all(options)) return;
   for (const auto& item : model.named_modules()) {

@@ -108,7 +108,7 @@ class Keys {
   std::set<std::string> known_;
 };
 
-/// Of a text that is no "all-linear", an expression that whole paths match, into `expression`.
+/// Of any text but "all-linear", an expression that whole paths match, into `expression`.
 std::vector<std::string> read_targets(Keys& keys, const std::string& where, std::string& expression) {
   const auto* value = keys.find("target_modules");
   TORCH_CHECK(value, where, " has no target_modules; expected names of projections");
@@ -125,7 +125,7 @@ std::vector<std::string> read_targets(Keys& keys, const std::string& where, std:
   return names;
 }
 
-/// Of those that leave the base as it is: an adapter that is read has its own values.
+/// Of initializations that leave the base as it is: an adapter that is read has its own values.
 LoraInit read_init(Keys& keys) {
   const auto* value = keys.find("init_lora_weights");
   if (!value || value->is_boolean() || *value == "eva" || *value == "orthogonal") return LoraInit::Kaiming;

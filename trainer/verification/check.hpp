@@ -26,7 +26,7 @@ struct CheckReport {
 /// when they cannot be compared: different jobs, or no results.
 CheckReport check(const std::vector<nlohmann::json>& results, double tolerance, double floor_factor);
 
-/// Reads result.json files; throws std::invalid_argument naming the one that cannot be read.
+/// Reads result.json files; throws std::invalid_argument naming an unreadable one.
 std::vector<nlohmann::json> read_results(const std::vector<std::string>& paths);
 
 }  // namespace sealift::trainer

@@ -54,8 +54,8 @@ ArithmeticJob heavy_arithmetic_job(at::Device device, std::uint64_t seed);
 /// instruction set that LibTorch's kernels use.
 std::string kind_of_device(at::Device device);
 
-/// Repeats `job` until `duration` has passed, at least two rounds, and compares each with the first; `hands` threads do
-/// so at once on a CPU. Returns what `judge_heat` takes; ends at the first difference.
+/// Repeats `job` until `duration` has passed, at least two rounds, and compares each with the first; on a CPU by
+/// `hands` threads at once. Returns what `judge_heat` takes; ends at the first difference.
 nlohmann::json burn_device(const ArithmeticJob& job, at::Device device, std::chrono::duration<double> duration,
                            std::int64_t hands, const std::optional<HeatFault>& fault = {});
 

@@ -39,7 +39,7 @@ nlohmann::json facts_of_lines(const Lines& lines);
 nlohmann::json measure_right(const Lines& lines, const std::vector<std::int64_t>& sizes,
                              const CommunicationFaults& faults = {});
 
-/// The same again and again until rank 0 has done so for `duration`. Collective.
+/// The same again and again, for `duration` by rank 0's clock. Collective.
 nlohmann::json measure_right_for(const Lines& lines, const std::vector<std::int64_t>& sizes,
                                  std::chrono::duration<double> duration, const CommunicationFaults& faults = {});
 

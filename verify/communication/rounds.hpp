@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rounds of timings say together: how fast a group can be, who seems slow, who comes late again and again.
 // The measurement asks it what to time again, the judge whom to name. No LibTorch in it.
-// Equals take turns in each round, and whoever is named must stand out in all or most of them: other work on a machine
+// Equals take turns in each round, and a named rank must stand out in all or most of them: other work on a machine
 // only adds time, and to somebody else each time.
 #pragma once
 
@@ -47,9 +47,8 @@ inline bool one_seems_slow(const std::vector<double>& of_groups) {
   return std::any_of(of_groups.begin(), of_groups.end(), [&](double seconds) { return seems_slow(seconds, usual); });
 }
 
-/// Who enters late is not waited for by others while inside: its own wait is short, theirs are long. By rank the usual
-/// seconds by which it came late, of those that did so by `limit` in four of five rounds: in one or the other round
-/// somebody else may have come later still.
+/// A late rank waits shortly inside, the others long. For each rank that came late by `limit` in four of five rounds:
+/// the usual seconds by which it came late. Not in all rounds, since in some another rank may come later still.
 inline std::map<std::size_t, double> late_in_most(const SecondsOfRanks& waits, double limit) {
   std::map<std::size_t, std::vector<double>> late;
   std::size_t rounds = waits.empty() ? 0 : waits.front().size();

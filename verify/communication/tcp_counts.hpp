@@ -9,7 +9,7 @@
 
 namespace sealift::verify {
 
-/// `lost`: sent again, less those that the receiver says it has got twice (DSACK). A busy host that answers late is
+/// `lost`: sent again, less the packets that the receiver got twice (DSACK). A busy host that answers late is
 /// sent things twice, and a path that reorders too, though nothing was lost.
 struct PacketCounts {
   std::int64_t sent = 0, lost = 0;

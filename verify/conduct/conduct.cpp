@@ -184,7 +184,7 @@ class Records {
         return Record{std::move(began), std::move(check), std::move(watched)};
       }
     } catch (const Json::exception&) {
-      // Of a version that did not say when.
+      // For a version that did not say when.
     } catch (const bundle::Error&) {
       // A record of another version: the check is run again.
     }

@@ -25,10 +25,10 @@ struct Conducted {
   std::string began;  ///< UTC, of the first check that was run, also of one that an earlier run recorded; may be empty
 };
 
-/// What rank 0 is told before each check: those that are done, and the others, of which the first runs next.
+/// What rank 0 is told before each check: the finished ones, and the others, of which the first runs next.
 using Progress = std::function<void(const std::vector<Check>& done, const std::vector<Check>& left)>;
 
-/// `kinds` from number `first` on, as checks that were not run yet; those that `site` leaves out say so.
+/// `kinds` from number `first` on, as checks that were not run yet; checks that `site` leaves out say so.
 std::vector<Check> checks_left(const std::vector<CheckKind>& kinds, std::size_t first, const Site& site);
 
 /// Runs those of `kinds` that `site.level` and `site.only` ask for; each other one is NOT RUN and says so. Rank 0

@@ -38,7 +38,7 @@ void note_told(int signal) {
 }
 
 /// Says every second that this rank is there, over a connection of its own; and that it ends, if a signal tells it to.
-/// So rank 0, told too, knows a rank that had ended before from those that end with it.
+/// So rank 0, told too, tells a rank that had ended before from ranks that end with it.
 class Heartbeat {
  public:
   Heartbeat(const train::World& world, Lost lost)
@@ -69,7 +69,7 @@ class Heartbeat {
       try {
         if (look % kLooksPerBeat == 0) store_->set(key_of_life(rank_), std::to_string(look));
       } catch (const std::exception&) {
-        // The store is gone: whoever waits for it says so.
+        // The store is gone: a rank that waits for it says so.
       }
       std::this_thread::sleep_for(kLook);
     }

@@ -24,7 +24,7 @@ using Lost = std::function<void(const std::vector<std::int64_t>& ranks, int sign
 /// An exchange over `world.store`. Each rank says every second that it is there; one of which nothing is heard for a
 /// minute, or `patience` if that is less, is a RankSilent. One that is there and does not come within `patience` of the
 /// first is named in a c10::Error. While there is one, a signal of kEndingSignals ends this process within seconds:
-/// ranks say farewell, and of those that do not `lost` is told.
+/// ranks say farewell, and `lost` is told of silent ones.
 Exchange over_store(const train::World& world, std::chrono::seconds patience, Lost lost = {});
 
 }  // namespace sealift::verify

@@ -13,7 +13,7 @@
 namespace sealift::verify {
 
 /// The numbers that site.toml has in `table` under `part`, by name; accuses the file of names that are not `known` and
-/// of what is no number.
+/// of values other than numbers.
 std::map<std::string, double> expectations_in(const nlohmann::json& expected, const std::string& part,
                                               const std::string& table, const std::vector<std::string>& known,
                                               Culprits& culprits);

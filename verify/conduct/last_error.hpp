@@ -9,7 +9,7 @@
 namespace sealift::verify {
 
 /// The last error in `said`, without the program's name, at most 600 bytes; empty where it said nothing. A Python
-/// exception's line; else a line of one of our programs that is no consequence; else the last line. Lines indented
+/// exception's line; else a line of one of our programs that names a cause; else the last line. Lines indented
 /// below it belong to it.
 std::string last_error(const std::string& said);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Namespaces, one route and a packet socket.
 // See counted_network.hpp.
-// The kernel filters: of a stream its first packet, of datagrams those that leave or ask for a name.
+// The kernel filters: of a stream its first packet, of datagrams all that leave or ask for a name.
 #include "verify/egress/counted_network.hpp"
 
 #include <arpa/inet.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network for one run in which every address is this machine's: nothing can leave, and what tries is counted.
 // Where calls cannot be watched (watch.hpp), `run` enters one before it starts its ranks, if all are on this host.
-// A local route for all addresses needs no second end and no device: whoever calls out is refused by its own machine.
+// A local route for all addresses needs no second end and no device: a call to the outside is refused by its own
+// machine.
 #pragma once
 
 #include "verify/egress/watch.hpp"

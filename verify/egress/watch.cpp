@@ -41,8 +41,7 @@ struct Answer {
 };
 constexpr Answer kGoOn{0, true}, kDone{0, false}, kUnreachable{ENETUNREACH, false};
 
-/// Name services over a local socket would look names up in the watched program's stead; without them it does so
-/// itself.
+/// Name services over a local socket would look names up in the watched program's stead; without them it asks itself.
 bool is_name_service(const std::string& path) {
   return path.starts_with("/run/systemd/resolve/") || path.starts_with("/run/nscd/") ||
          path.starts_with("/var/run/nscd/") || path.starts_with("/run/dbus/system_bus_socket");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of folders, wheels and purls.
 // See versions.hpp.
-// What is no wheel, or no purl of PyPI, is not Python's and is left to doctor.
+// Entries other than wheels, and purls outside of PyPI, are left to doctor.
 #include "verify/installation/versions.hpp"
 
 #include <algorithm>

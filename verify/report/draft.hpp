@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of a run that is not over: what is done, what runs since when, what is left.
-// Rank 0 keeps it in OUT/checks while it conducts; whoever lives when a rank has died makes the report of it.
+// Rank 0 keeps it in OUT/checks while it conducts; the survivor of a dead rank makes the report of it.
 // A file and not memory, since the process that has it may be the one that dies.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace sealift::verify {
 
 struct Draft {
-  Verdict verdict;          ///< its checks: those that are done
+  Verdict verdict;          ///< its finished checks
   std::vector<Check> left;  ///< the first of them runs
   std::string since;        ///< UTC, when that began
   bool operator==(const Draft&) const = default;
@@ -33,7 +33,7 @@ std::optional<Draft> find_draft(const std::filesystem::path& folder);
 /// Also what ranks said at their end.
 void remove_draft(const std::filesystem::path& folder);
 
-/// What a rank leaves to whoever makes the report: why it ends. Does nothing where there is no draft.
+/// What a rank leaves to the maker of the report: why it ends. Does nothing where there is no draft.
 void leave_word(const Ending& ending, std::int64_t of_rank, const std::filesystem::path& folder);
 
 /// What rank `of_rank` left.
@@ -45,7 +45,7 @@ Phrase name_of_rank(const Verdict& verdict, std::int64_t rank);
 /// What the rank left that was the first to leave something.
 std::optional<Ending> find_first_word(const std::filesystem::path& folder);
 
-/// `ending`; where its ranks are other than those that say so, with what the first of them left.
+/// `ending`; where other ranks than its own say so, with the word of the first of them.
 Ending with_word(Ending ending, const std::filesystem::path& folder);
 
 /// The check that ran is FAIL by `ending`, those after it are NOT RUN.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings that act rank by rank.
 // See by_rank.hpp.
-// Partial last steps are none of them: the trainer divides by the rows of the whole step.
+// Partial last steps are not among them: the trainer divides by the rows of the whole step.
 #include "verify/training/by_rank.hpp"
 
 #include <cstdlib>

@@ -40,7 +40,7 @@ double norm_tolerance(double tolerance);
 void judge_curves(const Series& ours, const Series& reference, double tolerance, Check& check);
 
 /// True, with the check failed and the ranks named, when a child of some rank failed. A rank whose process was killed
-/// is at fault before those that only noticed.
+/// is at fault before ranks that only noticed.
 bool judge_failures(const std::vector<Measured>& all, Check& check);
 
 /// What rank 0 measured; throws std::invalid_argument where it measured nothing.

@@ -35,7 +35,7 @@ Golden of_file(bundle::GoldenFile file) {
   return golden;
 }
 
-/// `read`, whose refusal is one of this file to those who call.
+/// `read`, whose refusal is a refusal of this file to callers.
 template <class Read>
 Golden golden_by(const Read& read) {
   try {

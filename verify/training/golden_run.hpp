@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A golden run's job on this machine: by one process, as it was recorded, by all ranks of the site.
 // Between the file and the checks; recording outside and comparing inside call the same functions.
-// The rows of a step are the job's own, whoever divides them, so that every crew computes the same curve.
+// The rows of a step are the job's own, however ranks divide them, so that every crew computes the same curve.
 #pragma once
 
 #include "verify/training/golden_file.hpp"

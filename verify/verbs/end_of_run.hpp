@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that does not come to its end leaves a report all the same, made by whoever lives.
+// A run that does not come to its end leaves a report all the same, made by the survivor.
 // Around `run`: the process of rank 0, or the one that starts it, stays beside as its keeper; a rank that ends leaves
 // its word. What is known of the run is in the draft (report/draft.hpp).
 // The keeper does nothing else, so that neither a signal nor want of memory in a check reaches it.
@@ -23,7 +23,7 @@ Ending lost_before(const std::vector<std::int64_t>& ranks, int signal);
 /// Whether this process, or one above it, has a keeper.
 bool is_kept();
 
-/// What an exception says of who ended the run: a rank that is silent, those that did not come, or this one.
+/// What an exception says of who ended the run: a silent rank, ranks that did not come, or this one.
 Ending ending_of(const std::exception& error, std::int64_t rank);
 
 /// Makes the report of a run that did not come to its end, where there is a draft: FAIL for the check that ran, NOT RUN
@@ -35,7 +35,7 @@ bool report_end(const Ending& ending, const std::filesystem::path& folder);
 /// made.
 void hold_signals();
 
-/// Returns the code of `body`, in a process of its own. The one that stays behind ends with that code, 128 and its
+/// Returns the code of `body`, in a process of its own. The keeper ends with that code, 128 and its
 /// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault. kEndingSignals
 /// are passed on, to who starts ranks as SIGTERM. In a process that has a keeper, just `body`.
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const std::filesystem::path& folder);

@@ -220,7 +220,7 @@ Allowed allowed_of(const Exchange& exchange, const Site& site) {
 }
 
 /// What `story` returns. Where it throws, rank 0 makes the report, after `before`, and another rank leaves its word to
-/// whoever does; the run is FAIL then, whatever it ended by.
+/// that one; the run is FAIL then, whatever it ended by.
 template <class Story, class Before>
 auto or_report(std::int64_t rank, const fs::path& out, const Story& story, const Before& before) {
   try {

@@ -39,7 +39,7 @@ Turn turn_of(std::optional<Outcome> before, std::optional<Outcome> after) {
   return worth(after) < worth(before) ? Turn::Worse : Turn::Better;
 }
 
-/// Of two levels: the lower one runs fewer checks, at other sizes. That is no change of the site.
+/// Of two levels: the lower one runs fewer checks, at other sizes. The site has not changed.
 Turn turn_across_levels(std::optional<Outcome> before, std::optional<Outcome> after) {
   const bool both = before && after && *before != Outcome::NotRun && *after != Outcome::NotRun;
   return both || after == Outcome::Fail ? turn_of(before, after) : Turn::Changed;

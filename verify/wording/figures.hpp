@@ -9,7 +9,7 @@
 namespace sealift::verify {
 
 enum class Standing { Within, Outside, NothingExpected };
-/// A value that is no number is outside of any expectation.
+/// NaN and infinity are outside of any expectation.
 Standing standing_of(const Figure& figure);
 
 /// "712.4 GB/s".

@@ -10,7 +10,7 @@
 
 namespace sealift::verify {
 
-/// `text` with U+FFFD for bytes that are no UTF-8, control characters (but for \n and \t) and characters that turn the
+/// `text` with U+FFFD for invalid UTF-8, control characters (but for \n and \t) and characters that turn the
 /// direction of writing.
 std::string clean(std::string_view text);
 

@@ -24,7 +24,7 @@ std::vector<NamedTensor> named_buffers(const torch::nn::Module& model);
 bool check_first_values(const torch::nn::Module& model, Groups& groups, const Policy& policy, Source* source);
 
 /// Gives tensors that every rank holds whole their memory and their first values: from `source`, else rank 0's if
-/// `from_rank_0`, else those that they have. A buffer that has a value keeps it unless the source has one. Collective
+/// `from_rank_0`, else their present values. A buffer that has a value keeps it unless the source has one. Collective
 /// in the second case.
 void fill_whole(const std::vector<NamedTensor>& tensors, bool are_buffers, Groups& groups, Source* source,
                 bool from_rank_0, const std::string& label);

@@ -109,8 +109,8 @@ class Parallel {
 
   Groups& groups() { return session_->groups; }
 
-  /// The ranks that together hold each element of what is not replicated once: those that shard, and those along the
-  /// axis that modules are split over.
+  /// The ranks that together hold each element of what is not replicated once: the ranks that shard, and the ranks
+  /// along the axis that modules are split over.
   Collectives& holders() { return session_->holders; }
 
   /// Whether ranks hold different modules, as experts, and send each other inputs.

@@ -11,7 +11,7 @@
 
 namespace sealift::train {
 
-/// The dtypes of one unit; unset means those that the parameters and buffers have.
+/// The dtypes of one unit; unset means the parameters' and buffers' own.
 struct MixedPrecision {
   std::optional<at::ScalarType> param_dtype = {};   ///< of gathered parameters; shards keep their own dtype
   std::optional<at::ScalarType> reduce_dtype = {};  ///< of the sum of gradients; unset: the shards' dtype

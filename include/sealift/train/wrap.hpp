@@ -18,7 +18,7 @@ namespace sealift::train {
 struct Candidate {
   std::string path;  ///< like `layers.0.norm`
   const torch::nn::Module& module;
-  std::int64_t numel = 0;  ///< of its parameters, without ignored ones and those that a unit within it holds
+  std::int64_t numel = 0;  ///< of its parameters, without ignored ones and without a unit's within it
   bool is_block = false;   ///< of a type that the model holds more than once; when it repeats none, any candidate
   std::optional<std::int64_t> block = {};           ///< of a block that no other contains: how many such come before it
   std::map<std::string, bool>* patterns = nullptr;  ///< those asked for, and whether one matched; `plan_units` sets it

@@ -56,7 +56,7 @@ fi
 # What goes into which layer: files NNN with names, each ended by a zero byte, and `titles`, a line for each of them. A
 # model's files are those entries that the packer calls files/ or catalogue/, and what lies where it unpacked one of
 # trees/; what shares no folder with another goes together. The kernel mounts 127 layers at most, so what comes after the first 90 shares one. generation.json tells when
-# and where this prefix was installed, which is no part of the image.
+# and where this prefix was installed, and stays out of the image.
 mkdir "$making/lists"
 "$installer" receipt --prefix "$prefix" --json | "$prefix/current/bin/python3" -I -B -c '
 import json, os, sys

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Applies a bundle; when another job is changing the same prefix, waits until that has ended. sealift-install itself never
-# waits: an operator wants to know who is at work. A job would rather wait; the one that comes second finds
+# waits: an operator wants to know who is at work. A job would rather wait; the second one finds
 # "already installed" and goes on. A holder that was killed holds nothing, so what is waited for is always alive.
 #   wait_and_apply.sh INSTALLER BUNDLE --prefix PREFIX --fingerprint sha256:...    any arguments of `apply`
 # SEALIFT_WAIT: how many seconds to wait at most; default 3600. Exits with apply's own code.

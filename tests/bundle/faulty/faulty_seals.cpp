@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of the seal: how it is spelled, and signatures that are none.
+// Faults of the seal: how it is spelled, and malformed signatures.
 #include "tests/bundle/faulty/faulty_bundles.hpp"
 
 #include <algorithm>

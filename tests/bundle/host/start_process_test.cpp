@@ -46,7 +46,7 @@ ProcessStart started_shell(const std::string& script) {
 // The process's descriptors, and the lowest free one, by which it lists them.
 const char* const kListed = "exec ls /proc/self/fd";
 
-// As before Linux 5.9, for this process and those that it starts.
+// As before Linux 5.9, for this process and its children.
 void forget_close_range() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 436, 0, 1),

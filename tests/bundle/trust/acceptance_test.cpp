@@ -18,7 +18,7 @@ Time at(const char* text) {
   return parse_time(text).value();
 }
 
-// A site, the bundles that it is offered, and what it remembers of those that it took in.
+// A site, the bundles that it is offered, and what it remembers of accepted ones.
 struct Site {
   TempDir dir;
   PrivateKey key = PrivateKey::generate();

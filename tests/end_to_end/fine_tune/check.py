@@ -2,7 +2,7 @@
 # The connected side again: transformers and PEFT load what was trained inside, and agree with what was computed there.
 #   logits: the adapter over the untouched base, the merged model, and our own decoder over the merged model
 #   loss: what the run inside reported for its last evaluation
-# Tokens are those that the isolated side made of the chats.
+# The isolated side made the tokens of the chats.
 #   check.py OUT SEALIFT_MODELS_PEER       OUT/made and OUT/tuned
 import json
 import pathlib

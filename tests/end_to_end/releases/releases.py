@@ -3,7 +3,7 @@
 # Does `sealift-pack lock` take the releases that `uv pip compile` takes for the same target, with builds allowed?
 # Draws from ml_300.txt and sets_40.txt what results.tsv does not have yet, so that an index is asked a little at a time:
 #   releases.py --pack build/tools/bin/sealift-pack --uv build/prerequisites/uv/bin/uv --draw 30 --seed 1
-# With --all everything that is missing runs (for whoever has a mirror), with --again NAME one of them once more.
+# With --all everything that is missing runs (with a mirror), with --again NAME one of them once more.
 # uv builds sources on the way, so it runs under bubblewrap, with the network and a home of its own.
 import argparse
 import os

@@ -5,7 +5,7 @@
 # few names each add up; what is there is not asked for again.
 #   wheel_zoo.py INSTALL_WHEEL UV PYTHON [--draw N] [--seed S] [--table FILE] [WHEEL-OR-FOLDER...]
 # PYTHON: a CPython with pip and venv. Without wheels it draws N names (10) of most_used_2000.txt and fetches the newest
-# wheel of each with pip, as it is configured: whoever has a mirror may draw many. Folders are searched for wheels,
+# wheel of each with pip, as it is configured: with a mirror, draw many. Folders are searched for wheels,
 # whatever their files are called. A wheel that needs more than 100 MB is left out with that reason.
 import argparse
 import csv

@@ -534,7 +534,7 @@ TEST_CASE("what is missing while somebody else changes the prefix is no verdict:
   std::optional<PrefixLock> gc(std::in_place, site.prefix(), disk, "gc");
   CHECK_REFUSED(site.check(), Conflict, "sealift-install gc");
   fs::rename(site.dir / "gone", site.in_generation(2, kModule));
-  CHECK(site.check().findings.empty());  // nothing is wrong, whoever is at work
+  CHECK(site.check().findings.empty());  // nothing is wrong, no matter who is at work
 }
 
 TEST_CASE("what a machine lacks that no bundle carries is noted: certificate authorities and time zones") {

@@ -42,7 +42,7 @@ Layout made_layout(const fs::path& item) {
   return layout;
 }
 
-// Fails the hundredth link and every one after it, and counts those that were asked for.
+// Fails the hundredth link and every one after it, and counts all requests.
 class FailingDisk final : public Disk {
  public:
   bool link(const FileName& from, const FileName& to) override {

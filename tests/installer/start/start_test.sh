@@ -102,7 +102,7 @@ cp "$runtime"/libtinfo.so.* "$work/elsewhere" && rm "$runtime"/libtinfo.so.*
 LD_LIBRARY_PATH="$work/elsewhere" "$bin/bash" -c 'exec < /proc/$$/maps; while read -r line; do echo "$line"; done' | libraries > "$work/maps"
 grep -q "^$work/elsewhere/libtinfo" "$work/maps"
 
-# A loader that is none.
+# A text in place of the loader.
 echo nonsense > "$runtime/ld-linux-x86-64.so.2"
 expect 127 "$("$bin/cat" /dev/null 2> "$work/said"; echo $?)"
 grep -q "cannot be started: Exec format error" "$work/said"

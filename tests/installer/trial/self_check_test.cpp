@@ -63,7 +63,7 @@ TEST_CASE("what failed lies aside with its reason, which status tells, until som
     CHECK(failed->number == 2);
     CHECK(failed->version == version);
     CHECK(failed->identity == bundle::sha256(bundle::as_bytes(bundle::write_manifest(bad.manifest))));
-    CHECK(failed->got == "exit code 1\n" + word + " ?");  // what is no UTF-8 does not spoil the record
+    CHECK(failed->got == "exit code 1\n" + word + " ?");  // invalid UTF-8 does not spoil the record
     CHECK(read_file(site.prefix().failed() / "generation/bin/python3").find(word) != std::string::npos);
   };
   fail("first", 2);

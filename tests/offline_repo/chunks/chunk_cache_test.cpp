@@ -119,7 +119,7 @@ TEST_CASE("memory and files are bounded, what was used longest ago goes first, a
     for (std::uint64_t index = first; index < opened.count(); ++index) take(index), take(first + 1);
     CHECK(cache.counts().most <= (files == 5 ? 6 : 5) * kChunk);  // what is small lies in no file
     const std::uint64_t before = cache.counts().checked;
-    CHECK(before == opened.count() - first);  // the one that is wanted again and again was read once
+    CHECK(before == opened.count() - first);  // the most wanted one was read once
     CHECK(take(first) == held);
     CHECK(cache.counts().checked == before);
     take(first + 5);

@@ -135,7 +135,7 @@ TEST_CASE("what is not there is refused in the errors that clients know") {
   CHECK(none.status == 200);
   CHECK(none.header("Content-Type") == "application/vnd.oci.image.index.v1+json");
   CHECK(Json::parse(bytes_of(none))["manifests"].empty());
-  // A blob belongs to its repository, and a bundle's entry that is no image's is no blob.
+  // A blob belongs to its repository, and an entry outside of images is no blob.
   CHECK(code_of(registry.ask("/v2/bundles/env/blobs/sha256:" + hex_of("second"))) == "TOOMANYREQUESTS");
   registry.artifact().wait();
   CHECK(code_of(registry.ask("/v2/bundles/env/blobs/sha256:" + hex_of("second"))) == "BLOB_UNKNOWN");

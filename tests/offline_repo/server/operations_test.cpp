@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What those who look after a server rely on: its audit log, /healthz, /metrics, and SIGHUP.
+// What a server's operators rely on: its audit log, /healthz, /metrics, and SIGHUP.
 // Lines of the log are held to our strict JSON, whatever a client sent.
 #include <sys/resource.h>
 #include <sys/un.h>

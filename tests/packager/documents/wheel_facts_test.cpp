@@ -148,7 +148,7 @@ TEST_CASE("a card without an end, too long a card and a card of lists are read w
   std::string many = "---\nlicense: [";
   for (int i = 0; i < 5000; ++i) many += "x" + std::to_string(i) + ",";
   CHECK(read_card_licence(many + "]\n---\n").names.size() == 20);
-  // What is no YAML has no keys, for hubs neither.
+  // Malformed YAML has no keys, for hubs neither.
   CHECK(read_card_licence(many + "\n---\n").text().empty());
   CHECK(read_card_licence("---\nlicense: [\n---\n").text().empty());
   CHECK(read_card_licence("---\nlicense: \"mit\nlicense_name: x\n---\n").text().empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of an installation are the C++ core, and that a folder which is none is refused by what it lacks.
+// Which files of an installation are the C++ core, and that another folder is refused by what it lacks.
 #include "packager/files/sdk_tree.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What messages tell people to write into a job file, held to the reader of job files: found in the sources' own texts,
-// so that a remedy with a key that is none cannot be printed, wherever it is written.
+// so that a remedy with an unknown key cannot be printed, wherever it is written.
 #include <doctest/doctest.h>
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variant of a kernel that is carried is the one that the real loader takes; variants.txt has its answers.
+// The carried variant of a kernel is the real loader's choice; variants.txt has its answers.
 #include "packager/kernels/kernel_variant.hpp"
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 # What the package kernels itself chooses: writes variants.txt beside it anew, from made repositories and made
 # machines, asking each Python that is named, which has one release of kernels installed.
 #   variant_answers.py PYTHON... > variants.txt
-# Lines: loader TAB torch TAB abi TAB backend TAB tvm-ffi TAB arch TAB variants TAB the chosen one; "-" is none.
+# Lines: loader TAB torch TAB abi TAB backend TAB tvm-ffi TAB arch TAB variants TAB the chosen one, or "-".
 import json
 import random
 import subprocess

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which glibc is taken along, what it says about itself, and what is none that can be carried.
+// Which glibc is taken along, what it says about itself, and what is refused.
 #include "packager/libraries/carried_runtime.hpp"
 
 #include <doctest/doctest.h>

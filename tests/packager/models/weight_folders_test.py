@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Folders whose weights are not those that their config or index says, loaded by transformers and locked by sealift-pack:
+# Folders whose weights contradict their config or index, loaded by transformers and locked by sealift-pack:
 # what transformers refuses or fills with random values is refused, where loaders differ a line says so, the rest is taken.
 # usage: weight_folders_test.py BIN UV     with the Python of torch; PYTHONPATH: the peers. Skipped (77) without its tools.
 import http.server
@@ -169,7 +169,7 @@ peers = {name: theirs(name) for name in expected}
 for name, say in expected.items():
     peer, lines = peers[name], said_of(refused.stderr, name)
     loads = not isinstance(peer, str)
-    # A body without a head is a model of its own for those that make no text.
+    # A body without a head is a model of its own where no text is made.
     good = (not lines if say is None else any(say[1] in line for line in lines)) and \
         (loads == (say is None or not say[0]) or name == "body")
     print(f"{'good' if good else 'FAILED'}: {name}: transformers {peer}; packager "

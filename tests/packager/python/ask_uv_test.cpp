@@ -327,7 +327,7 @@ TEST_CASE("a backend that tells nothing without a wheel builds it once") {
       {"tar", "-C", shelf.yard.dir.path().string(), "-czf", (shelf.yard.dir / "base-2.0.tar.gz").string(), "base-2.0"});
   shelf.put("base", "base-2.0.tar.gz", read_file(shelf.yard.dir / "base-2.0.tar.gz"));
   CHECK(shelf.lock("\"base\"") == Locked{"base==2.0", "other==1.0"});
-  CHECK(shelf.times_said("was built before") == 1);  // the wheel that told what it requires is the one that is locked
+  CHECK(shelf.times_said("was built before") == 1);  // the wheel that told its requirements is locked
 }
 
 TEST_CASE("metadata that leads out of its folder, or is of another package, is refused") {

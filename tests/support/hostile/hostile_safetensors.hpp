@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows F01 to F10: weights that are no safetensors file, or one that lies.
+// Rows F01 to F10: weights of another format, or a safetensors file that lies.
 #pragma once
 
 #include "tests/support/hostile/hostile_case.hpp"

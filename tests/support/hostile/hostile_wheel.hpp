@@ -196,7 +196,7 @@ inline HostileCases hostile_wheels() {
         "another project");
   files("W15", "metadata-of-its-own-by-way-of-purelib", {{"demo-1.0.data/purelib/demo-1.0.dist-info/evil", "x"}},
         "adds to its metadata");
-  // Names that mean something to Sealift: by .data/data of whoever likes, and by a project that is called so.
+  // Names that mean something to Sealift: by .data/data of any wheel, and by a project that is called so.
   for (const char* path :
        {"share/sealift/environment", "share/sealift/catalogue.json", "share/sealift/golden/x.json",
         "share/sealift/presets/x.toml", "share/sealift/verify/arithmetic/x", "share/sealift/new/x", "share/sealift",

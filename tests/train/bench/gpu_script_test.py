@@ -95,7 +95,7 @@ def test_script(folder):
     theirs = ["lora_plain_compiled", "lora_fully_shard_eager", "full_ddp_eager", "full_fsdp1_eager", "qlora_plain_eager"]
     ours = ["lora_plain_ours", "lora_fsdp_ours", "full_ddp_ours", "full_fsdp_ours", "qlora_plain_ours"]
     assert [row for row in dict.fromkeys(rows)] == [*collectives, "llama_pure_vs_eager", "llama_mixed_vs_compile", *theirs, *ours], rows
-    assert [row for row in rows[-7:]] == [*theirs, "lora_plain_ours", "qlora_plain_ours"], rows  # those that were profiled
+    assert [row for row in rows[-7:]] == [*theirs, "lora_plain_ours", "qlora_plain_ours"], rows  # the profiled ones
 
 
 with tempfile.TemporaryDirectory() as name:

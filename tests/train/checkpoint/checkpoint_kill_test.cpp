@@ -30,7 +30,7 @@ bool is_on_disk(int file) {
   return fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/// Counts a call; the process dies in place of the one that is due.
+/// Counts a call; the process dies in place of the due call.
 void count(const char* name, const std::string& path) {
   if (!armed) return;
   ++*calls;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// device_works.hpp: which collective a device waits for, and what is remembered of those that are done.
+// device_works.hpp: which collective a device waits for, and what is remembered of finished ones.
 // Works are made by hand, so no rank and no device is needed; device_engine_test.cpp has ranks.
 #include <sealift/train/comm/device_works.hpp>
 

@@ -20,7 +20,7 @@ spec = importlib.util.spec_from_file_location("tokenize_main", SCRIPTS + "/__mai
 scripts = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(scripts)
 
-# As Qwen3's: content that is no text is left out, without a word.
+# As Qwen3's: content other than text is left out, without a word.
 SKIPS = """{% for m in messages %}<|im_start|>{{ m.role }}
 {% if m.content is string %}{{ m.content }}{% endif %}{% for c in m.tool_calls or [] %}
 <call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</call>{% endfor %}<|im_end|>

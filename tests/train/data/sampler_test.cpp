@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing and the sampler, on configurations drawn from a seed: every example once an epoch, whoever shares it how.
+// Packing and the sampler, on configurations drawn from a seed: every example once an epoch, however ranks share it.
 #include "trainer/data/sampler.hpp"
 #include "trainer/data/shuffle.hpp"
 

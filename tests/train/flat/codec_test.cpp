@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // codec.hpp: what a quantized gather sends, how far it is from the truth, and that all ranks compute with one truth.
-// The bound is the one that the header states; the truth is the shard itself.
+// The bound is the header's; the truth is the shard itself.
 // Each case says over how many ranks it runs.
 #include "tests/train/fixture.hpp"
 

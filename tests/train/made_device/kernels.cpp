@@ -108,7 +108,7 @@ class Call {
     const c10::DeviceGuard on(*device_);
     std::optional<torch::jit::Stack> shapes;
     if (!needs_value()) shapes = ask(on_meta, c10::Device(at::kMeta));
-    // Some kernels know no meta device. Their shapes are those that zeros give.
+    // Some kernels know no meta device. Their shapes are the shapes of zeros.
     if (!needs_value() && !shapes && !depends_on_values()) shapes = ask(zeros_on_host, c10::Device(at::kCPU));
     auto results = shapes ? queued(std::move(*shapes)) : at_once();
     for (const auto& result : results) {

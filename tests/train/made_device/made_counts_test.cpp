@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one step of a decoder asks of its device: operations, and waits of the host.
-// Counted on a made device, where an operation that is no view counts one. Who adds an operation to a layer, or a wait,
+// Counted on a made device, where each operation but a view counts one. Who adds an operation to a layer, or a wait,
 // raises a number here on purpose; who takes one away lowers it. Kernels are not counted: one operation may be several.
 #include "tests/support/ranks.hpp"
 #include "tests/train/made_device/made_device.hpp"

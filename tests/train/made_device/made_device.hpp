@@ -24,7 +24,7 @@ c10::Device device(std::int64_t index);
 
 /// What the devices have been asked for since `reset_counts`.
 struct Counts {
-  std::int64_t operations = 0;                 ///< kernels: what is no view
+  std::int64_t operations = 0;                 ///< kernels: all but views
   std::int64_t bytes = 0;                      ///< of their inputs and outputs
   std::int64_t copies_in = 0, copies_out = 0;  ///< from and to the host
   std::map<std::string, std::int64_t> waits;   ///< of a host for the device, by the operation that needed it

@@ -40,7 +40,7 @@ TEST_CASE("drawn configurations train on made devices as one process on the CPU 
                                         },
                                     .engine = staging_factory()};
   const auto* drawn = std::getenv("SEALIFT_PROPERTY_DRAWS");
-  const auto first = 1000ULL;  // beyond those that are forced to have a feature
+  const auto first = 1000ULL;  // beyond the cases that are forced to have a feature
   for (auto index = first; index < first + (drawn ? std::stoull(drawn) : 24); ++index) {
     const auto c = property::draw(15, index);
     const auto verdict = property::judge(c, hardware);

@@ -257,7 +257,7 @@ inline Verdict judge(const Configuration& c, const Hardware& hardware = {}) {
     if (errors[rank].empty()) continue;
     ++failed;
     refused += !accepted[rank];
-    // The rank at fault says more than those that it took with it.
+    // The rank at fault says more than the ranks that it took with it.
     if (first.empty() || errors[rank].find("ended because of an error") == std::string::npos) {
       first = "rank " + std::to_string(rank) + ": " + errors[rank].substr(0, errors[rank].find("\nException raised"));
     }

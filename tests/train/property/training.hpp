@@ -319,7 +319,7 @@ class Training {
     return sum;
   }
 
-  /// A block that is no unit has no call of its own that could gather it.
+  /// A block inside a unit has no call of its own that could gather it.
   bool can_call_blocks() const {
     if (!parallel_) return true;
     const auto& units = parallel_->units();

@@ -48,7 +48,7 @@ struct ScaledStep {
 /// Throws std::invalid_argument unless `shard` divides `ranks`, and hosts are full or there is one.
 ScaledStep scaled_step(const DenseModel& model, const Cluster& cluster, const ScaledJob& job, std::int64_t ranks);
 
-/// Tokens of a rank in a second, as percent of those that it would have if nothing were sent: at each of `worlds`.
+/// Tokens of a rank in a second, as percent of its tokens if nothing were sent: at each of `worlds`.
 Curve scaling_curve(const std::string& name, const DenseModel& model, const Cluster& cluster, const ScaledJob& job,
                     const std::vector<std::int64_t>& worlds);
 

@@ -55,7 +55,7 @@ def compare_bytes(program, work):
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         name = str(dtype).split(".")[1]
         # More than 256 scales, less than 64 elements, a last block that is not full, odd numbers. Rows of a multiple of
-        # 16 that is none of 64 are left out: with AVX-512 bitsandbytes 0.50 takes the scales of other blocks for them.
+        # 16 but not of 64 are left out: with AVX-512 bitsandbytes 0.50 takes the scales of other blocks for them.
         for rows, columns in ((64, 64), (3, 7), (1, 1), (129, 130), (300, 320), (17, 101)):
             tensors[f"{name}.{rows}x{columns}"] = (torch.randn(rows, columns) * 0.05).to(dtype)
         outliers = torch.randn(64, 192) * torch.logspace(-9, 3, 64).unsqueeze(1)

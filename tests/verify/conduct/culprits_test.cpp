@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever is accused is named, in both languages, and the reason stays short.
+// The accused is named, in both languages, and the reason stays short.
 #include "verify/conduct/culprits.hpp"
 
 #include "verify/conduct/check_kind.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tries to leave in the way that its arguments name, or does what a clean program does with sockets.
 // Started by watch_test under the watch.
-// Addresses are those that documents may use (RFC 5737, RFC 3849): no packet could reach anybody.
+// Addresses are for documents (RFC 5737, RFC 3849): no packet could reach anybody.
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>

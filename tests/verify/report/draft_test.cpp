@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The draft of a run that is not over, and the verdict that whoever lives makes of it.
+// The draft of a run that is not over, and the survivor's verdict.
 // Beside folder_test; ended_test.py does it with real ranks.
 // Each word is what a person of the site reads, so both languages are held.
 #include "verify/report/draft.hpp"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # A run that does not come to its end leaves a report: a rank is killed or stopped, the run is told to end, a disk is
-# full. Whoever lives says FAIL for the check that ran, with the host and the rank, NOT RUN for the rest, in both
+# full. The survivor says FAIL for the check that ran, with the host and the rank, NOT RUN for the rest, in both
 # languages; the exit code is that of the rank or of the signal.
 #   ended_test.py SEALIFT_VERIFY [TORCHRUN]
 import ctypes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that never ran are judged: where they part is named, and a rank whose process was killed before those that
+// Jobs that never ran are judged: where they part is named, and a rank whose process was killed before the ranks that
 // noticed.
 #include "verify/training/curves.hpp"
 

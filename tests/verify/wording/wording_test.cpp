@@ -51,7 +51,7 @@ TEST_CASE("lists are folded without losing or adding an item") {
   CHECK(folded_names({"n99999999999999999999", "n1"}) == "n99999999999999999999, n1");
   CHECK(folded_devices({"device cuda:0: A", "device cuda:1: A", "device cpu: no GPU"}) == "2 x A; cpu: no GPU");
   CHECK(folded_devices({"cuda:0", "cuda:1 B"}) == "cuda; B");
-  // Few are left as they are, with their devices; what is no rank stays itself.
+  // Few are left as they are, with their devices; other text stays itself.
   CHECK(english(folded_culprits({"rank 1 on a (cpu)", "file x"}, 4).items) ==
         std::vector<std::string>{"rank 1 on a (cpu)", "file x"});
   const auto folded = folded_culprits({"rank 1 on a (cpu)", "rank 2 on a (cpu)", "file x", "rank x on b (cpu)"}, 3);

@@ -81,7 +81,7 @@ class Conversion:
             parts = parts_of(example, self.template_of(example), self.loss_on(example), self.notes,
                              self.options.data_format != "axolotl", self.thoughts)
             for part in parts:
-                part.text.encode("utf-8")  # JSON can spell what is no text
+                part.text.encode("utf-8")  # JSON can spell invalid text
         except Bad as reason:
             return self.report.line(where, reason)
         except UnicodeEncodeError:

@@ -2,7 +2,7 @@
 # Files and folders as people have them -> (where, object) of every line, row or item.
 # Before everything else of `sealift-train tokenize`. JSON lines, JSON arrays, csv and tsv, each also in .gz, .zst, .xz
 # or .bz2; parquet and arrow where this Python has pyarrow; folders of these. A file is read as a stream, but for arrays.
-# What a file is, its first bytes say; its ending where they do not. What is none of these is refused with what converts.
+# What a file is, its first bytes say; its ending where they do not. Any other file is refused with what converts it.
 import bz2
 import csv
 import gzip

@@ -52,7 +52,7 @@ const OwnPlace* own_place_of(std::string_view path);
 // `path` with all of these spellings made one, for comparing only.
 std::string place_spelling(std::string_view path);
 
-// Why an entry that is no wheel, of this path in the bundle, must not place `path`; nothing when it may.
+// Why an entry other than a wheel, of this path in the bundle, must not place `path`; nothing when it may.
 std::optional<std::string> fault_of_own_entry(std::string_view path, std::string_view entry);
 
 }  // namespace sealift::bundle

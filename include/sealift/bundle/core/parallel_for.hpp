@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One piece of work for each of many things, by several threads: whoever is free takes the next one.
+// One piece of work for each of many things, by several threads: a free one takes the next piece.
 #pragma once
 
 #include <algorithm>

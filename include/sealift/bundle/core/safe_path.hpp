@@ -21,7 +21,7 @@ class SafePath {
 
   // Throws Format, naming `where` and the rule that was broken.
   static SafePath parse(std::string_view text, std::string_view where);
-  // Of a file in a wheel: its letters may also be decomposed, as a Mac names files; they stay as they were published.
+  // For a file in a wheel: its letters may also be decomposed, as a Mac names files; they stay as they were published.
   static SafePath parse_published(std::string_view text, std::string_view where);
 
   const std::string& text() const { return text_; }

@@ -12,7 +12,7 @@
 
 namespace sealift::bundle {
 
-// Up to four numbers; those that are not said count as 0, so 580 equals 580.0.
+// Up to four numbers; missing ones count as 0, so 580 equals 580.0.
 struct Version {
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
@@ -29,7 +29,7 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// Of a C library; 0.0 stands for none or not known.
+// For a C library; 0.0 stands for none or not known.
 using GlibcVersion = Version;
 
 // "2.36", or "2.2.5" whose third number is dropped, as wheel tags name two numbers only; std::nullopt for other texts.

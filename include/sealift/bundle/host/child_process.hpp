@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts another program, without a shell in between, and waits for its end. The environment is
-// the one that is given and nothing else, no descriptor but the three streams and no key is handed down that is not
-// named, what is kept of the output is bounded, and a child never outlives us.
+// Starts another program, without a shell in between, and waits for its end. The environment is the given one and
+// nothing else, no descriptor but the three streams and no key is handed down that is not named, what is kept of the
+// output is bounded, and a child never outlives us.
 #pragma once
 
 #include <sys/types.h>

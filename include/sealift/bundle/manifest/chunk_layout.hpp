@@ -16,7 +16,7 @@ namespace sealift::bundle {
 // Offsets and sizes in bytes of the payload.
 class ChunkLayout {
  public:
-  // Of a payload with a chunk size above 0; cuts that are no offset inside it are passed over.
+  // For a payload with a chunk size above 0; cuts outside of it are passed over.
   explicit ChunkLayout(const Payload& payload);
 
   std::uint64_t count() const { return runs_.back().first; }
@@ -50,7 +50,7 @@ std::span<const Digest> chunks_of(const Entry& entry, const ChunkLayout& layout,
 // What names an entry's content in stores and inventories: SHA-256 of the line
 //   "sealift-content-v2 ENCODING SIZE SHA256 STORED_SIZE DIGEST CHUNK_SIZE\n"
 // (of a patch with " BASE", what it builds on, before the end of the line) and the digests of its chunks behind it. The
-// name vouches for the stored bytes, whoever says it, as far as the chunk digest has no collisions: another byte,
+// name vouches for the stored bytes, no matter who says it, as far as the chunk digest has no collisions: another byte,
 // another encoding or another promised SHA-256 is another name.
 Digest content_digest(const Entry& entry, const Payload& payload, std::span<const Digest> chunks);
 

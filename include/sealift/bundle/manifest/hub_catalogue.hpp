@@ -58,7 +58,7 @@ using HubCatalogue = std::vector<HubRepository>;  // sorted by name and commit, 
 bool is_hub_id(std::string_view text);
 
 // One line of JSON. Sorts everything; what stands twice for one repository and commit becomes one, the first entry of
-// a path counts. Throws Usage when two files of one path differ, or when a name is none.
+// a path counts. Throws Usage when two files of one path differ, or when a name is malformed.
 std::string write_hub_catalogue(HubCatalogue repositories);
 
 // Throws Format for anything that write_hub_catalogue does not write, above all for a file that is not, with this size

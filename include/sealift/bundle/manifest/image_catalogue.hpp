@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which container images a bundle carries: their names, tags and digests, and the blobs that each consists of. The
-// packager writes it as one signed entry; sealift-repo answers those who pull by it, `sealift-install export` writes an
+// packager writes it as one signed entry; sealift-repo answers pulls by it, `sealift-install export` writes an
 // image layout by it. Neither of them parses what the images say of themselves.
 #pragma once
 
@@ -39,7 +39,7 @@ struct CarriedImage {
 using ImageCatalogue = std::vector<CarriedImage>;  // sorted by name and tag, each once
 
 // Whether the text is the name of a repository by the OCI distribution specification, at most 200 bytes, and none of
-// the names that sealift-repo keeps for others: those whose first part is "b", "c" or "bundles".
+// the names that sealift-repo keeps for others: names that begin with "b", "c" or "bundles" as first part.
 bool is_image_name(std::string_view text);
 // The same rule without kept names.
 bool is_repository_name(std::string_view text);
@@ -49,7 +49,7 @@ bool is_image_tag(std::string_view text);
 // The path of a blob's entry.
 std::string image_blob_entry(const Digest& digest);
 
-// One line of JSON. Sorts everything. Throws Usage when an image stands twice, or for what is no name, tag or type.
+// One line of JSON. Sorts everything. Throws Usage when an image stands twice, or for a malformed name, tag or type.
 std::string write_image_catalogue(ImageCatalogue images);
 
 // Throws Format for anything that write_image_catalogue does not write, above all for a blob that is not, under this

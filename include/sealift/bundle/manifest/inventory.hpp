@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kInventoryFormat = 2;                     // 1 na
 inline constexpr std::size_t kMaxInventorySize = std::size_t{64} << 20;  // some 900,000 items
 inline constexpr std::size_t kMaxInventoryGenerations = 10'000;
 
-// The name of what an entry becomes in a store: its content, with a suffix for what is no wheel, since the same bytes
+// The name of what an entry becomes in a store: its content, with a suffix unless it is a wheel, since the same bytes
 // as a tree, a file or a program give different items.
 std::string store_item_name(const Entry& entry);
 // True for the texts that store_item_name makes.
@@ -45,7 +45,7 @@ struct Inventory {
 // Of the values, however they are spaced.
 Digest inventory_digest(const Inventory& inventory);
 
-// One item a line, so that whoever lets it out can read it. Deterministic: the same store gives the same bytes.
+// One item a line, so that the person who lets it out can read it. Deterministic: the same store gives the same bytes.
 std::string write_inventory(const Inventory& inventory);
 
 // Throws Format, CannotCheck for another format, Digest when a value was changed.

@@ -72,7 +72,7 @@ struct Entry {
   std::uint64_t installed_files = 0;  // files, folders and links once unpacked
   bool executable = false;            // for a File
   // Names these stored bytes: a digest over the digests of their chunks (chunk_layout.hpp). The manifest says it of an
-  // absent entry; of the others whoever has the chunk list computes it.
+  // absent entry; of the others readers of the chunk list compute it.
   Digest content{};
   bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
   Digest base{};        // of a Patch: the content of the wheel that it builds on, in the target's store
@@ -140,9 +140,9 @@ struct Environment {
   struct Placement {
     SafePath entry;
     std::string into;  // for a Tree the folder ("" = the root), for a File its path; empty for a Wheel
-    // Of a Wheel: files, by their place below the root, that another entry owns. Sorted.
+    // For a Wheel: files, by their place below the root, that another entry owns. Sorted.
     std::vector<SafePath> left_out = {};
-    // Of a Wheel: folders below site_packages that are in another wheel's package, and may have files of this one.
+    // For a Wheel: folders below site_packages that are in another wheel's package, and may have files of this one.
     std::vector<SafePath> shared = {};  // sorted
 
     bool operator==(const Placement&) const = default;

@@ -15,7 +15,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kMaxPieces = 255;  // of a group, with its recovery chunks: the code counts in bytes
-// As many bytes of a group as whoever mends it holds at a time: `parity` pieces.
+// As many bytes of a group as a mender holds at a time: `parity` pieces.
 inline constexpr std::uint64_t kMendMemory = std::uint64_t{128} << 20;
 
 // Pieces are numbered in payload order, recovery chunks in the order of their files.

@@ -27,7 +27,7 @@ struct ElfSymbols {
   bool operator==(const ElfSymbols&) const = default;
 };
 
-// Nothing for what is no dynamic ELF file of 64 bits. Throws Format when the tables are broken or larger than any real
+// Nothing unless it is a dynamic ELF file of 64 bits. Throws Format when the tables are broken or larger than any real
 // one's.
 ElfSymbols read_elf_symbols(ByteSource& elf);
 

@@ -51,7 +51,7 @@ struct GpuCode {
 
   bool empty() const { return binaries.empty(); }
   std::size_t count() const;
-  std::size_t count_on(unsigned capability) const;  // those that have an image for such a GPU
+  std::size_t count_on(unsigned capability) const;  // parts with an image for such a GPU
   GpuImages images() const;                         // of all of them
   bool operator==(const GpuCode&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a payload's volumes are looked for: in several folders, in any order, or on a disc that somebody has yet to
-// insert. Plain values, filled in by a tool and used by whoever reads the payload.
+// insert. Plain values, filled in by a tool and used by readers of the payload.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ class PackageOwners {
   // A wheel with files in the package of another one.
   struct Guest {
     std::string package, owner, wheel;
-    std::vector<std::string> files;  // below site-packages, those that nobody has allowed
+    std::vector<std::string> files;  // below site-packages, without allowed ones
     bool may_share = true;           // false: the owner adds the folder to the module path
   };
 

@@ -37,7 +37,7 @@ class PatchedWheel final : public ByteSource {
   // bytes are carried. Throws Format where archive and head do not agree.
   std::optional<Digest> base_of(const WheelFile& file);
   // Gives the file's bytes to `sink`, made from `base`, the bytes of the file that base_of() names. Throws Format, or
-  // Digest unless they are those that RECORD promises. What the sink got must not be used before this returns. Memory:
+  // Digest unless they are what RECORD promises. What the sink got must not be used before this returns. Memory:
   // 32 MiB beside `base`.
   void rebuild(const WheelFile& file, ByteView base, const ByteSink& sink);
 

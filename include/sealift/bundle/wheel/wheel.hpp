@@ -72,7 +72,7 @@ class Wheel {
   // The first `count` bytes of a file, or all when there are fewer; not checked against RECORD.
   std::string start_of(const WheelFile& file, std::size_t count) { return zip_.start_of(file.member, count); }
 
-  // Streams one file and throws Digest unless its bytes are those that RECORD promises. What the sink got must not be
+  // Streams one file and throws Digest unless its bytes are what RECORD promises. What the sink got must not be
   // used before this returns.
   void extract(const WheelFile& file, const ByteSink& sink);
   // The same without a digest, for bytes of checked chunks: size and CRC-32 tell a fault of the unpacking. That RECORD

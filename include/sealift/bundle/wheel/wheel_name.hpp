@@ -25,8 +25,8 @@ std::optional<WheelName> parse_wheel_name(std::string_view file_name);
 // PEP 503: lower case, and runs of '-', '_' and '.' become one '-'.
 std::string normalized_project_name(std::string_view name);
 
-// Equal for versions that Python takes for one: 2024.07.1 and 2024.7.1, 1.0 and 1.0.0, 1.0-RC1 and 1.0c1. A text that
-// is no version is reduced to its letters and numbers.
+// Equal for versions that Python takes for one: 2024.07.1 and 2024.7.1, 1.0 and 1.0.0, 1.0-RC1 and 1.0c1. Any other
+// text is reduced to its letters and numbers.
 std::string normalized_version(std::string_view version);
 
 }  // namespace sealift::bundle

@@ -28,7 +28,7 @@ std::optional<PlaceFault> fault_of_place(Scheme scheme, std::string_view path, s
 // never placed, since that it is of its source is the wheel's own word.
 bool is_cached_bytecode(std::string_view path);
 
-// Why an entry that is no wheel must not place `path`, below the root of a generation whose interpreter is
+// Why an entry other than a wheel must not place `path`, below the root of a generation whose interpreter is
 // `interpreter`: a file or link of the job, such as a program, a library or a model's file. A job may name what a wheel
 // may not, such as a program of the system; what belongs to Python, the carried C library or the driver stays theirs.
 std::optional<PlaceFault> fault_of_entry_place(std::string_view path, std::string_view interpreter);

@@ -35,7 +35,7 @@ struct CheckpointFiles {
 
 CheckpointFiles open_checkpoint(const std::filesystem::path& folder);
 
-/// A seed for a rank of a world other than the one that saved: well mixed, so that ranks and steps differ.
+/// A seed for a rank of another world than the saved one: well mixed, so that ranks and steps differ.
 std::uint64_t derived_seed(const TrainingState& state, std::int64_t rank);
 
 /// A tensor of the model and its new value, on the host.
@@ -55,7 +55,7 @@ class DamagedCheckpoint : public c10::Error {
 };
 
 /// Sets `model`, `optimizer` (null: not) and the random generators from the checkpoint in `path` (a step-N folder), and
-/// returns its training state. Any world and mesh may load: with those that saved, training goes on bit for bit;
+/// returns its training state. Any world and mesh may load: with the saving ones, training goes on bit for bit;
 /// otherwise random numbers are seeded from seed, step and rank. `accept` is asked before anything is set, and throws
 /// where the state is not one to go on from. Throws on every rank, and changes nothing: DamagedCheckpoint when a file
 /// is missing, cut or changed or `accept` threw that, and another error when it is of another model. Collective.

@@ -2,7 +2,8 @@
 // SHA-256 as a stream: the only door to OpenSSL's libcrypto in this half.
 // Every file of a checkpoint is hashed once when it is written and once when it is read.
 // The digest that a bundle uses and that `sha256sum` prints, so that a checkpoint can be checked and carried without
-// this code. Only a program that saves or loads needs libcrypto; without LibTorch, for those that read files alone.
+// this code. Only a program that saves or loads needs libcrypto; it needs no LibTorch, for programs that only read
+// files.
 #pragma once
 
 #include <sealift/train/bodies.hpp>

@@ -27,7 +27,7 @@ constexpr const char* kSetIndex = "model.safetensors.index.json";
 /// be stored.
 class SafetensorsSource final : public Source {
  public:
-  /// Reads the headers of all files; throws on one that is no safetensors file, and on a tensor that two files have.
+  /// Reads the headers of all files; throws on any other kind of file, and on a tensor that two files have.
   explicit SafetensorsSource(const std::filesystem::path& path, SafetensorsOptions options = {});
 
   SEALIFT_BODY void check(const std::vector<WantedTensor>& wanted) override;

@@ -10,7 +10,7 @@ namespace sealift::train {
 
 namespace detail {
 
-/// The files of a plain model: `path` itself, or those that a folder's index names.
+/// The files of a plain model: `path` itself, or the files in a folder's index.
 SEALIFT_BODY std::vector<std::filesystem::path> plain_files(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return {path};
   const auto index = path / kSetIndex;

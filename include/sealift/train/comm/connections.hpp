@@ -10,7 +10,7 @@
 #include <sealift/train/comm/engines.hpp>
 #include <sealift/train/mesh.hpp>
 
-// Not needed here, but by whoever makes a World.
+// Not needed here, but by makers of a World.
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>

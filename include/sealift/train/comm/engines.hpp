@@ -35,7 +35,7 @@ struct EngineRequest {
   bool high_priority = false;       ///< of the stream that the collectives run on
   std::chrono::milliseconds timeout{};
   c10::intrusive_ptr<c10d::Backend> split_from;  ///< the communicator to split; null: make a new one
-  int color = 0;                                 ///< the group's number among those that are split off together
+  int color = 0;                                 ///< the group's number among the groups that are split off together
 };
 
 /// Makes a communicator and connects it. What it returns issues collectives asynchronously: `synchronize()` of a work

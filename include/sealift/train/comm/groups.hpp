@@ -54,9 +54,9 @@ struct Groups {
 /// that do not come. The groups along "shard" and "replicate" are made at once, others by `along`. Collective.
 Groups make_groups(const World& world, Mesh mesh, const GroupOptions& options = {});
 
-/// The groups of `policy` in a world that has one more axis, `name`: `ranks` neighbours of those that share a copy of
-/// the model, under ddp of those that hold copies. To the policy they are as other ranks; modules that split their
-/// parameters along the axis, as experts do, use it (split_along.hpp). Collective.
+/// The groups of `policy` in a world that has one more axis, `name`: `ranks` neighbours of the ranks that share a copy
+/// of the model, under ddp of the ranks that hold copies. To the policy they are as other ranks; modules that split
+/// their parameters along the axis, as experts do, use it (split_along.hpp). Collective.
 Groups make_groups(const World& world, const Policy& policy, const std::string& name, std::int64_t ranks,
                    const GroupOptions& options = {});
 

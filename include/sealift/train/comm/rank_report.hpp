@@ -25,7 +25,7 @@ struct RankReport {
 
   std::int64_t epoch = 0;                      ///< that the report answers
   std::map<std::string, std::uint64_t> count;  ///< of issued collectives, by group
-  std::map<Place, Issued> issued;              ///< the latest of them, and those about the one that it waits for
+  std::map<Place, Issued> issued;              ///< the latest of them, and those about the rank that it waits for
   std::optional<Place> waits;                  ///< the collective that the rank waits for, if it has waited long
   std::string last = "nothing";                ///< the latest collective in any group, for people
 

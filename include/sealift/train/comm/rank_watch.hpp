@@ -3,8 +3,8 @@
 // message on every rank instead of a hang.
 // Collectives say in `issued_collectives` what they issue and wait for; when one waits long, the watch compares that
 // with the reports of other ranks from `watch_store`.
-// A thread of its own, since a Gloo wait that timed out may not be waited for again, and a store whose host was
-// stopped blocks whoever asks it.
+// A thread of its own, since a Gloo wait that timed out may not be waited for again, and a store whose host was stopped
+// blocks its clients.
 #pragma once
 
 #include <sealift/train/bodies.hpp>

@@ -17,8 +17,8 @@ namespace sealift::train {
 std::vector<std::vector<std::size_t>> assign_buckets(const std::vector<std::int64_t>& bytes, std::int64_t first_bytes,
                                                      std::int64_t other_bytes);
 
-/// The order of the buckets' `count` gradients: as they became `ready` in the first pass, each once; those that did not
-/// become ready follow in reverse order of the model, which is about how backward runs.
+/// The order of the buckets' `count` gradients: as they became `ready` in the first pass, each once; gradients that did
+/// not become ready follow in reverse order of the model, which is about how backward runs.
 std::vector<std::int64_t> bucket_order(const std::vector<std::int64_t>& ready, std::size_t count);
 
 }  // namespace sealift::train

@@ -48,7 +48,7 @@ class PowerSgdTransport final : public Transport {
 
   at::Tensor view(const at::Tensor& buffer, const Matrices& matrices, std::size_t member) const;
 
-  /// Makes orthonormal first factors: those of the step before, those that were loaded, or random ones.
+  /// Makes orthonormal first factors: from the step before, loaded ones, or random ones.
   void prepare(const at::Tensor& buffer);
 
   /// Makes a place for what the matrices remember, with what is remembered. Whether all first factors were.

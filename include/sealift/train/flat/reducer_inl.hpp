@@ -173,7 +173,7 @@ SEALIFT_BODY void Reducer::reduce_rest() {
   }
   if (!policy_.find_unused_parameters) {
     while (!running_.empty()) finish_oldest();
-    for (auto* gradients : all()) {  // those that came after their buffer was reduced
+    for (auto* gradients : all()) {  // gradients that came after their buffer was reduced
       if (gradients->has_any_gradient() && is_due(*gradients)) start(*gradients);
     }
   }

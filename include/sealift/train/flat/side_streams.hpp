@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two streams of a device beside the one that computes: what comes from the host, and what goes back to it.
+// Two streams of a device beside its computing one: what comes from the host, and what goes back to it.
 // Flats that live on the host are gathered and reduced through them; `visit_device` sends an optimizer's moments.
 // A bus copies both ways at full speed beside the work. c10's generic streams and events, so that nothing here is
 // compiled for CUDA.

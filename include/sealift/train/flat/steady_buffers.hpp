@@ -40,7 +40,7 @@ class SteadyBuffers : public std::enable_shared_from_this<SteadyBuffers> {
   /// How many were made so far.
   std::uint64_t made() const;
 
-  /// Gives those that are free to the system again, of all but the first `made`.
+  /// Gives free buffers to the system again, of all but the first `made`.
   void release(std::uint64_t made);
 
   /// Calls `observer` for whatever is taken from now on.

@@ -42,8 +42,8 @@ bool answers(const addrinfo& address, Milliseconds patience);
 /// the resolver's queries; an unknown name is tried again until `patience` is over.
 std::string local_address_towards(const std::string& host, std::int64_t port, std::chrono::milliseconds patience = {});
 
-/// The numeric address of a network interface, IPv4 before IPv6; throws when there is none that is up, and names those
-/// that are.
+/// The numeric address of a network interface, IPv4 before IPv6; throws unless an interface is up, and names all that
+/// are.
 std::string address_of_interface(const std::string& interface);
 
 /// The address of the first of `interfaces`, which have commas between them; throws when one of them has none.

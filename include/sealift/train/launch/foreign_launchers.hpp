@@ -10,7 +10,7 @@
 
 namespace sealift::train::launchers {
 
-/// A launcher: the variable that numbers its tasks, and the one that counts them where there is one.
+/// A launcher: the variable that numbers its tasks, and, where there is one, the variable that counts them.
 struct ForeignNames {
   const char *launcher, *rank, *size;
 };

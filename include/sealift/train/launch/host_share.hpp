@@ -30,7 +30,7 @@ Throttled throttled(const std::filesystem::path& root = "/");
 /// The processors that this process may run on as the kernel lists them, "0-3,8"; empty where it does not tell.
 std::string allowed_processors(const std::filesystem::path& root = "/");
 
-/// The numbers of such a list, in order. What is no list gives none.
+/// The numbers of such a list, in order. Any other text gives no numbers.
 std::vector<std::int64_t> processors_of(std::string_view list);
 
 /// How many processors a rank may keep busy, in parts of one: of each that `own` lists its part beside the other ranks

@@ -30,7 +30,7 @@ inline constexpr const char* kNext = "next";             ///< the attempt after 
 /// The ranks that have not entered, for people; at most eight by number.
 std::string missing_ranks(c10d::Store& store, std::int64_t world_size);
 
-/// Gives `verdict` on this meeting unless there is one; returns the one that stands.
+/// Gives `verdict` on this meeting unless there is one; returns the present one.
 std::string judge(c10d::Store& store, const std::string& verdict);
 
 /// Enters this rank's world size, name and offer. Returns an empty text, or the problem, which becomes all ranks'
@@ -58,7 +58,7 @@ void wait_for_store(const std::string& host, std::int64_t port, Clock::time_poin
 int listen_on_loopback(const std::string& address, std::int64_t port);
 
 /// Connects to the store at `host`, or serves it from this process: on the loopback alone where `others_come_to` is an
-/// address of it, since whoever reaches a store reads and writes all of its keys; else on every address.
+/// address of it, since every client of a store reads and writes all of its keys; else on every address.
 c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, std::int64_t port, bool serves,
                                               const std::string& others_come_to, Milliseconds timeout);
 

@@ -73,7 +73,7 @@ class AutocastGuard {
   bool cached_;
 };
 
-/// Random numbers as in `state`, while it lives; afterwards those that were to come before.
+/// Random numbers as in `state`, while it lives; afterwards the sequence goes on as before.
 class RandomGuard {
  public:
   explicit RandomGuard(const RandomState& state) : before_(state.current()) { state.restore(); }
