@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 FOLDERS = ("include", "bundle", "packager", "installer", "offline_repo", "trainer", "verify", "launch", "samples", "tests",
            "bench")
 
-# What both halves may include, and which include neither; each only those that stand before it.
+# What both halves may include, and which include neither; each only the ones before it in this list.
 LEAVES = ("include/sealift/strict_json.hpp", "include/sealift/safetensors_values.hpp", "include/sealift/safetensors.hpp")
 # For the programs of either half, not for its headers.
 TOML, NEAREST = "include/sealift/toml.hpp", "include/sealift/nearest.hpp"

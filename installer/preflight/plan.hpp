@@ -40,7 +40,7 @@ struct PlanOptions {
 };
 
 // Throws Missing, listing all of them, when the bundle is a delta and the store lacks entries that it does not carry,
-// or when it lacks those that are kept of the current generation; and Conflict as composed does.
+// or when it lacks entries that the current generation keeps; and Conflict as composed does.
 InstallPlan make_plan(const bundle::VerifiedBundle& bundle, const Prefix& prefix, const Disk& disk,
                       const PlanOptions& options);
 

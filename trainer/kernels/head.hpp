@@ -10,8 +10,8 @@
 namespace sealift::trainer::kernels {
 
 /// `logits` [tokens, columns], without gaps, become softmax - [is label] if `slopes`; `values` and `normalizers`, fp32
-/// [tokens], get the labels' log-probabilities, NaN for a label that is no column, and log sum exp. False, and nothing
-/// done, where there is no kernel for them.
+/// [tokens], get the labels' log-probabilities, NaN for a label outside the columns, and log sum exp. False, and
+/// nothing done, where there is no kernel for them.
 bool head(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& values, const at::Tensor& normalizers,
           bool slopes);
 

@@ -14,7 +14,7 @@ namespace sealift::trainer::kernels {
 struct HeadArgs {
   void* logits;             ///< [blocks, columns] without gaps
   const long long* labels;  ///< [blocks]
-  float* values;            ///< [blocks]: log-probabilities; NaN for a label that is no column
+  float* values;            ///< [blocks]: log-probabilities; NaN for a label outside the columns
   float* normalizers;       ///< [blocks]: log sum exp
   unsigned columns;
   bool slopes;  ///< whether they are wanted; else logits stay

@@ -133,7 +133,7 @@ class AttentionImpl final : public AnyAttention {
 };
 TORCH_MODULE(Attention);
 
-/// The one that the config says.
+/// As the config says.
 std::shared_ptr<AnyAttention> make_attention(const DecoderConfig& config, std::int64_t layer);
 
 }  // namespace sealift::trainer

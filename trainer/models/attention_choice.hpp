@@ -39,7 +39,7 @@ std::vector<AttentionWay> ways_that_ran();
 std::vector<std::string> attention_that_ran();
 void forget_attention_that_ran();
 
-/// While it lives, what runs is noted apart: of a trial, which is no part of the job.
+/// While it lives, what runs is noted apart, since a trial is not part of the job.
 class NotesApart {
  public:
   NotesApart();

@@ -20,7 +20,7 @@ enum class RopeScaling { None, Linear, Dynamic, Yarn, Llama3, Long };
 struct RopeConfig {
   RopeScaling scaling = RopeScaling::None;
   double theta = 10000;                         ///< base of the frequencies
-  double part = 1;                              ///< of a head's elements, from the first on: those that turn
+  double part = 1;                              ///< of a head's elements, the first ones, that turn
   bool by_neighbours = false;                   ///< pairs are elements 0 and 1, 2 and 3 …, not one of each half
   double factor = 1;                            ///< by which the context grew; at least 1
   std::int64_t original_positions = 0;          ///< yarn, llama3, long: context of pretraining

@@ -124,7 +124,7 @@ TEST_CASE("kernels that cannot be loaded are one line that says why") {
   CHECK(kernels::load_cuda_kernels("/none/libcudart.so", images, "9.0", {})
             .why_not.starts_with("CUDA's runtime cannot be opened: "));
   CHECK(kernels::load_cuda_kernels("", images, "9.0", {}).why_not == "LibTorch has loaded no CUDA runtime");
-  // A library that is no runtime, or one of before.
+  // A library that lacks the runtime's functions, or an older runtime.
   CHECK(kernels::load_cuda_kernels("libm.so.6", images, "9.0", {}).why_not ==
         "libm.so.6 is older than CUDA 12.8, whose runtime loads kernels");
   {

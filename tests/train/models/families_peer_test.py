@@ -123,7 +123,7 @@ FAMILIES = {
                                                 "sliding_window_pattern": 2}),
 }
 TARGETS = "all-linear"  # of adapters
-DEFAULTS = {}  # what a default needs that is none by itself
+DEFAULTS = {}  # what a default needs besides itself
 WORLDS = [("none", 1, "recompute"), ("ddp", 2, "slices"), ("fsdp", 2, "recompute"), ("hsdp", 4, "-")]
 
 
