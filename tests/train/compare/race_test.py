@@ -94,7 +94,8 @@ def main():
     print("families are listed, and one that is not there is told by the nearest")
     all_of_them = json.loads(run("families", "--json").stdout)["families"]
     assert {"model_type", "adds", "LoRA", "QLoRA", "packing", "reward", "ep"} == set(all_of_them[0]), all_of_them
-    assert {each["model_type"] for each in all_of_them if each["ep"]} == {"mixtral", "qwen3_moe"}, all_of_them
+    with_experts = {"mixtral", "qwen3_moe", "deepseek_v3", "glm4_moe", "gpt_oss", "llama4_text"}
+    assert {each["model_type"] for each in all_of_them if each["ep"]} == with_experts, all_of_them
     assert "qwen3  " in run("families", "qwen3").stdout
     assert "the nearest is qwen3_moe, and" in run("families", "qwen3_next", code=2).stderr
 
