@@ -13,12 +13,14 @@
 #include "installer/disk/nameless_folder.hpp"
 #include "installer/doctor/expected_tree.hpp"
 #include "installer/generations/generation.hpp"
+#include "installer/generations/withdrawn.hpp"
 #include "installer/image/image_chunks.hpp"
 #include "installer/image/image_tree.hpp"
 #include "installer/prefix/require_prefix.hpp"
 #include "installer/preflight/plan.hpp"
 #include "installer/store/unpack.hpp"
 #include "sealift/bundle/core/human_text.hpp"
+#include "sealift/bundle/trust/trust_folder.hpp"
 
 namespace sealift::installer {
 
@@ -167,6 +169,21 @@ void refuse_without_room(const InstallPlan& plan, const fs::path& folder) {
                .next = "choose a folder on a larger disk after -o; nothing was written"});
 }
 
+// An image travels, so that what the site's root has withdrawn gets into no new one.
+void refuse_withdrawn(const Prefix& prefix, const GenerationRecord& record) {
+  const bundle::TrustState trust = bundle::trust_for_run(prefix.trust(), std::nullopt);
+  if (trust.root.empty()) return;
+  const bundle::Root root = bundle::parse_root(trust.root, "the newest accepted root");
+  for (const GenerationRecord::Bundle& each : bundles_of(record))
+    if (std::string fault = withdrawn_fault(root, each); !fault.empty())
+      throw Error(ErrorCode::Revoked,
+                  {.what = "what is current was withdrawn, so no image of it is made",
+                   .where = words_for(each),
+                   .expected = "bundles and signers that the newest accepted root has not withdrawn",
+                   .got = std::move(fault),
+                   .next = "apply another version of it first; nothing was written"});
+}
+
 }  // namespace
 
 MadeImage image_of_prefix(const Prefix& prefix, const ImageRequest& request, Disk& disk, bundle::Progress& progress) {
@@ -178,6 +195,7 @@ MadeImage image_of_prefix(const Prefix& prefix, const ImageRequest& request, Dis
                                      .next = "sealift-install apply BUNDLE, or give the bundle itself"});
   require_generation(prefix, *number);
   const GenerationRecord record = read_generation_record(prefix.generation(*number), *number);
+  refuse_withdrawn(prefix, record);
   MadeImage made{.name = record.name, .version = record.version, .identity = record.identity, .file = {}};
   made.file = checked_place(request);
   ItemRecords records;

@@ -266,8 +266,14 @@ void FuseServer::serve() {
   fuse_loop_config* const how = fuse_loop_cfg_create();
   fuse_loop_cfg_set_max_threads(how, kThreads);
   fuse_loop_cfg_set_idle_threads(how, kThreads);
-  fuse_session_loop_mt(session_->fuse, how);
+  const int ended = fuse_session_loop_mt(session_->fuse, how);  // 0, the signal that ended it, or -errno
   fuse_loop_cfg_destroy(how);
+  if (ended >= 0) return;
+  const std::string what = "the mount ended by itself: " + std::string(std::strerror(-ended));
+  session_->options.say(what);
+  throw bundle::Error(bundle::ErrorCode::Io, {.what = what,
+                                              .where = session_->options.folder.string(),
+                                              .next = "mount it again; what used it has to be started anew"});
 }
 
 }  // namespace sealift::installer

@@ -4,7 +4,9 @@
 #include "installer/preflight/composition.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "installer/generations/withdrawn.hpp"
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
 #include "sealift/bundle/manifest/inventory.hpp"
 #include "sealift/bundle/manifest/variables.hpp"
@@ -64,6 +66,16 @@ GenerationRecord record_of(const bundle::VerifiedBundle& bundle) {
                                                     .next = std::move(next)});
 }
 
+// Whether it would stand where an environment's programs and libraries are looked for, or say how these are checked.
+bool is_of_programs(const bundle::Environment::Placement& placement, const Entry& entry) {
+  static constexpr std::array<std::string_view, 7> kFolders{"bin/",     "sbin/",    "lib/",          "lib64/",
+                                                            "libexec/", "include/", "share/sealift/"};
+  if (placement.into == bundle::kHubCataloguePlace) return false;  // is left out of the generation
+  return entry.path.text().starts_with("programs/") ||
+         std::any_of(kFolders.begin(), kFolders.end(),
+                     [&](std::string_view folder) { return (placement.into + "/").starts_with(folder); });
+}
+
 // What an environment's programs start with, or import, comes with the environment.
 void require_addition(const bundle::Manifest& manifest) {
   const char* const kWhat = "a bundle that is added brings what only an environment's own bundle may";
@@ -77,6 +89,9 @@ void require_addition(const bundle::Manifest& manifest) {
     if (placement.into == bundle::kVariablesPlace)
       refuse_addition(manifest, kWhat, "variables for its programs ([environment])",
                       "pack it without [environment]; the environment's own job sets them");
+    if (is_of_programs(placement, *entry))
+      refuse_addition(manifest, kWhat, entry->path.text() + ", placed as " + placement.into,
+                      "pack it into the environment's own job, or give it a folder of its own (into)");
   }
 }
 
@@ -116,26 +131,23 @@ GenerationRecord with_addition(const GenerationRecord& current, const bundle::Ve
   return record;
 }
 
-// Nothing that was withdrawn gets into one more generation. A key that merely has no role any more was good when the
-// bundle was installed.
+// Nothing that was withdrawn gets into one more generation.
 void require_not_withdrawn(const bundle::VerifiedBundle& bundle, const GenerationRecord& record) {
   if (bundle.trust().root.empty()) return;
   const bundle::Root root = bundle::parse_root(bundle.trust().root, "the newest accepted root");
   for (const Bundle& kept : bundles_of(record)) {
     if (kept.identity == bundle.identity()) continue;
-    const auto itself = root.revoked_bundles.find(kept.identity);
-    const auto key = std::find_if(kept.signers.begin(), kept.signers.end(),
-                                  [&](const bundle::Digest& signer) { return root.revoked_keys.contains(signer); });
-    if (itself == root.revoked_bundles.end() && key == kept.signers.end()) continue;
+    std::string fault = withdrawn_fault(root, kept);
+    if (fault.empty()) continue;
     throw bundle::Error(
         bundle::ErrorCode::Revoked,
         {.what = "what the new generation would keep was withdrawn; nothing was written",
          .where = words_for(kept),
          .expected = "bundles and signers that the newest accepted root has not withdrawn",
-         .got = itself != root.revoked_bundles.end() ? itself->second.reason : root.revoked_keys.at(*key).reason,
+         .got = std::move(fault),
          .next = kept.identity == record.identity
                      ? "apply another version of it first"
-                     : "apply the environment's bundle with --drop-added, then add another version of it"});
+                     : "add another version of it (apply --add), or apply the environment's bundle with --drop-added"});
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bundle of models or data, added to an environment: what a prefix then has, what keeps it through updates, what
 // takes it out again, and what may not be added.
+#include <functional>
+
 #include "installer/doctor/doctor.hpp"
 #include "installer/generations/generation_record.hpp"
 #include "installer/generations/receipt.hpp"
@@ -173,6 +175,18 @@ TEST_CASE("what may not be added is refused before anything is written, with wha
     tiny.items.push_back(file_item("environment/variables", "SITE_B=1\n", std::string(bundle::kVariablesPlace)));
     words = "without [environment]";
   }
+  SUBCASE("a library beside the interpreter's") {
+    tiny.items.push_back(file_item("native/libssl.so.3", "not ours", "lib/libssl.so.3"));
+    words = "native/libssl.so.3, placed as lib/libssl.so.3";
+  }
+  SUBCASE("a program") {
+    tiny.items.push_back(file_item("programs/tool", "#!/bin/sh\n", "tools/tool", true));
+    words = "the environment's own job";
+  }
+  SUBCASE("what excuses libraries from being checked") {
+    tiny.items.push_back(file_item("files/host", "libcuda.so.1\n", "share/sealift/host_libraries"));
+    words = "placed as share/sealift/host_libraries";
+  }
   SUBCASE("the environment's own name") {
     tiny.name = "env";
     tiny.version = 7;
@@ -230,14 +244,16 @@ TEST_CASE("damage to what was added is found, and put right from the bundle that
 TEST_CASE("what was withdrawn since is kept in no further generation, and said how to go on") {
   const Added site;
   site.add(site.models);
-  const auto accept = [&](const bundle::Digest& withdrawn) {
-    const bundle::Root next =
-        next_root(bundle::parse_root(one_key_root(site.key).payload, "root 1"), [&](bundle::Root& root) {
-          root.revoked_bundles[withdrawn] = {.date = "2026-02-01T00:00:00Z", .reason = "a wrong model"};
-        });
+  const auto accept_root = [&](const std::function<void(bundle::Root&)>& change) {
+    const bundle::Root next = next_root(bundle::parse_root(one_key_root(site.key).payload, "root 1"), change);
     write_file(site.dir / "next.json", write_envelope(signed_root(next, {&site.key})));
     Disk disk;
     update_root(site.prefix(), disk, {site.dir / "next.json"});
+  };
+  const auto accept = [&](const bundle::Digest& withdrawn) {
+    accept_root([&](bundle::Root& root) {
+      root.revoked_bundles[withdrawn] = {.date = "2026-02-01T00:00:00Z", .reason = "a wrong model"};
+    });
   };
   const TinyBundle data{.name = "data", .items = {file_item("data/rows", "rows", "data/rows")}};
   SUBCASE("an addition") {
@@ -247,6 +263,14 @@ TEST_CASE("what was withdrawn since is kept in no further generation, and said h
     CHECK_REFUSED(site.add(site.make(data, "data")), Revoked, "a wrong model");
     CHECK(site.add(site.make(weights(2), "weights-2")).generation == 3);  // in its place
     CHECK(site.with(site.second, Additions::Drop).generation == 4);
+  }
+  SUBCASE("an addition below the root's floor") {
+    const std::string channel = read_generation_record(site.prefix().generation(2), 2).added.at(0).channel;
+    accept_root([&](bundle::Root& root) { root.floors[{.channel = channel, .name = "weights"}] = 2; });
+    CHECK_REFUSED(site.apply(site.second), Revoked, "the root refuses versions below 2");
+    CHECK_REFUSED(site.add(site.make(data, "data")), Revoked, "weights version 1");
+    CHECK(site.add(site.make(weights(2), "weights-2")).generation == 3);
+    CHECK(site.apply(site.second).generation == 4);
   }
   SUBCASE("the environment") {
     accept(bundle::open(site.first.folder).seal.manifest.digest());

@@ -7,6 +7,7 @@
 #include "installer/generations/generation.hpp"
 #include "installer/image/image_tree.hpp"
 #include "installer/image/make_image.hpp"
+#include "installer/prefix/trust_store.hpp"
 #include "tests/installer/host_python.hpp"
 #include "tests/installer/program.hpp"
 #include "tests/support/shown_image.hpp"
@@ -132,6 +133,23 @@ TEST_CASE("a file that was changed since it was unpacked is named, and no image 
   flip_bit(changed, 1000);
   fs::create_directory(site.dir / "out");
   CHECK_REFUSED(image_of(site.prefix(), site.dir / "out/image"), Digest, changed.string());
+  CHECK(names_in(site.dir / "out").empty());
+}
+
+TEST_CASE("no image is made of what the site's root has withdrawn") {
+  const Site site;
+  const MadeBundle made = site.make(python_bundle());
+  site.apply(made);
+  const bundle::Root next =
+      next_root(bundle::parse_root(one_key_root(site.key).payload, "root 1"), [&](bundle::Root& root) {
+        root.revoked_bundles[bundle::open(made.folder).seal.manifest.digest()] = {.date = "2026-02-01T00:00:00Z",
+                                                                                  .reason = "a wrong wheel"};
+      });
+  write_file(site.dir / "next.json", write_envelope(signed_root(next, {&site.key})));
+  Disk disk;
+  update_root(site.prefix(), disk, {site.dir / "next.json"});
+  fs::create_directory(site.dir / "out");
+  CHECK_REFUSED(image_of(site.prefix(), site.dir / "out/image"), Revoked, "a wrong wheel");
   CHECK(names_in(site.dir / "out").empty());
 }
 
