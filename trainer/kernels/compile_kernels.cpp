@@ -34,6 +34,7 @@ struct Nvrtc {
   int (*cubin)(Program, char*);
   int (*ptx_size)(Program, std::size_t*);
   int (*ptx)(Program, char*);
+  int (*destroy)(Program*);
 
   explicit Nvrtc(const char* library) {
     opened_ = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -49,6 +50,7 @@ struct Nvrtc {
     find(cubin, "nvrtcGetCUBIN");
     find(ptx_size, "nvrtcGetPTXSize");
     find(ptx, "nvrtcGetPTX");
+    find(destroy, "nvrtcDestroyProgram");
   }
 
  private:
@@ -105,7 +107,9 @@ Result compile(const Nvrtc& nvrtc, const std::string& source, const std::string&
   auto log = taken(program, nvrtc.log_size, nvrtc.log);
   log.resize(std::min(log.size(), log.find('\0')));
   if (error != 0) throw std::runtime_error("for " + options.front() + ":\n" + log);
-  return {text ? taken(program, nvrtc.ptx_size, nvrtc.ptx) : taken(program, nvrtc.cubin_size, nvrtc.cubin), log};
+  Result result{text ? taken(program, nvrtc.ptx_size, nvrtc.ptx) : taken(program, nvrtc.cubin_size, nvrtc.cubin), log};
+  nvrtc.destroy(&program);
+  return result;
 }
 
 /// Of what is embedded, in its name: a compiler cache sees the source alone, and would give an older object for it.

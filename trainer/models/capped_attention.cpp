@@ -22,8 +22,7 @@ struct Shape {
   std::int64_t at_a_time;
 
   std::vector<Piece> pieces() const {
-    const auto most =
-        std::max<std::int64_t>(1, at_a_time / (batch * heads * std::min(seen, window > 0 ? window : seen)));
+    const auto most = capped_rows(batch * heads, seen, window, at_a_time);
     std::vector<Piece> all;
     for (std::int64_t row = 0; row < time; row += most) {
       Piece piece{.row = row, .rows = std::min(most, time - row)};
@@ -144,6 +143,17 @@ struct CappedAttention : torch::autograd::Function<CappedAttention> {
 };
 
 }  // namespace
+
+std::int64_t capped_rows(std::int64_t heads, std::int64_t seen, std::int64_t window, std::int64_t at_a_time) {
+  const auto most = std::max<std::int64_t>(1, at_a_time / heads);  // scores of one head
+  const auto of_all = std::max<std::int64_t>(1, most / seen);
+  if (window == 0) return of_all;
+  // rows * (rows + window - 1) <= most
+  const auto before = static_cast<double>(window - 1);
+  auto rows = static_cast<std::int64_t>((std::sqrt(before * before + 4 * static_cast<double>(most)) - before) / 2);
+  while (rows > 1 && rows * (rows + window - 1) > most) --rows;
+  return std::max(of_all, rows);
+}
 
 at::Tensor attend_capped(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                          const at::Tensor& segments, const CappedScores& how) {

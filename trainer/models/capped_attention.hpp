@@ -15,6 +15,11 @@ namespace sealift::trainer {
 /// Most scores that are held at a time, forward or backward; in fp32, backward four times so many numbers.
 inline constexpr std::int64_t kScoresAtATime = std::int64_t{1} << 26;
 
+/// Rows of queries to take at a time: each sees `window` keys (0: all `seen`), so that `rows` of them together see at
+/// most rows + window - 1. Their scores are at most `at_a_time`, but of one row where that is already more. `heads`: of
+/// all rows of the batch.
+std::int64_t capped_rows(std::int64_t heads, std::int64_t seen, std::int64_t window, std::int64_t at_a_time);
+
 struct CappedScores {
   std::int64_t window = 0;      ///< a token sees itself and the window - 1 before it; 0: all before it
   std::optional<double> scale;  ///< unset: 1 / sqrt(head_dim)

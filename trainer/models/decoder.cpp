@@ -187,7 +187,7 @@ train::InitFunction first_values(const DecoderConfig& config, std::uint64_t seed
               const std::string& name, at::Tensor tensor, at::Generator random) {
             if (name.ends_with("norm.weight")) {
               tensor.fill_(scale);
-            } else if (name.ends_with(".bias")) {
+            } else if (name.ends_with(".bias") || name.ends_with("_proj_bias")) {
               tensor.zero_();
             } else {
               tensor.normal_(0, deviation, random);

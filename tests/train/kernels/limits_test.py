@@ -30,7 +30,7 @@ def counted(log):
     return found
 
 
-def faults(wanted, found, source):
+def faults(wanted, found, source, left_out=()):
     threads = dict(re.findall(r"^SEALIFT_KERNEL\((\w+), (\d+),", source, re.M))
     for name in sorted(threads.keys() ^ wanted.keys()):
         yield f"{name}: stands in one of device.cu and limits.txt only"
@@ -45,6 +45,8 @@ def faults(wanted, found, source):
             if has[what] > most:
                 yield f"{name} for {card}: {has[what]} {what}; at most {most}"
     for card in CARDS:
+        if card in left_out:
+            continue
         for name in wanted:
             if (name, card) not in found:
                 yield f"{name}: is not compiled for {card}"
@@ -56,14 +58,17 @@ def main():
         print("skipped: this LibTorch has no NVRTC beside it, so no kernel is compiled for cards")
         return 77
     found, wanted, source = counted(log.read_text()), limits(), (ROOM / "device.cu").read_text()
-    wrong = list(faults(wanted, found, source))
-    print("\n".join(wrong) if wrong else f"{len(found)} kernels, all within their limits")
+    # An older NVRTC does not know the newest cards.
+    left_out = re.findall(r"^left out: .* (sm_\d+)$", log.read_text(), re.M)
+    wrong = list(faults(wanted, found, source, left_out))
+    print("\n".join(wrong) if wrong else f"{len(found)} kernels, all within their limits" + "".join(f"; {card} is left out" for card in left_out))
     # It sees what is above a limit, spilled, missing or unnamed.
     name, (threads, *_) = next(iter(wanted.items()))
     assert list(faults({**wanted, name: (threads, 1, 1, 0)}, found, source)), "registers above a limit are not seen"
     spilled = {key: {**value, "spills": 4} for key, value in found.items()}
     assert list(faults(wanted, spilled, source)), "spills are not seen"
     assert list(faults(wanted, {}, source)), "kernels that are not compiled are not seen"
+    assert not [fault for fault in faults(wanted, {}, source, CARDS) if "compiled for" in fault], "a card left out is a fault"
     assert list(faults({}, found, source)), "a kernel without limits is not seen"
     return 1 if wrong else 0
 

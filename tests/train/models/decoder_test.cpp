@@ -280,6 +280,26 @@ TEST_CASE("a part of a head turns, by neighbours or by halves, and the rest stay
   }
 }
 
+TEST_CASE("capped attention takes as many rows at a time as its scores have room for") {
+  for (const std::int64_t heads : {8, 32, 64}) {
+    for (const std::int64_t seen : {128, 8192, 32768}) {
+      for (const std::int64_t window : {0, 1, 128, 512, 4096, 1 << 20}) {
+        CAPTURE(heads);
+        CAPTURE(seen);
+        CAPTURE(window);
+        const auto scores = [&](std::int64_t rows) {
+          return heads * rows * (window > 0 ? std::min(seen, rows + window - 1) : seen);
+        };
+        const auto rows = capped_rows(heads, seen, window, kScoresAtATime);
+        CHECK(rows >= 1);
+        CHECK((rows == 1 || scores(rows) <= kScoresAtATime));
+        CHECK((rows >= seen || scores(rows + 1) > kScoresAtATime));
+      }
+    }
+  }
+  CHECK(capped_rows(64, 1 << 20, 0, 1 << 10) == 1);  // one row is already more
+}
+
 TEST_CASE("capped attention a few rows at a time is that of its formula, with windows, segments and groups") {
   torch::manual_seed(6);
   const auto tensor = [](std::int64_t heads) { return torch::randn({2, 11, heads, 4}).mul_(2).requires_grad_(); };
