@@ -127,10 +127,11 @@ std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
 // Two bundles that want one path: whose job has to give way is known here, and not where the path is claimed.
 [[noreturn]] void refuse_beside_added(const bundle::Error& error, bool adds) {
   bundle::Facts facts = error.facts();
-  facts.next = adds
-                   ? "pack it with another `into`, or leave out what the environment has; as an environment's model it "
-                     "is a [[model]] of that job"
-                   : "if it is what was added before that is in the way: apply --drop-added, which leaves it out";
+  if (!facts.next.empty()) facts.next += "; ";
+  facts.next +=
+      adds ? "pack it with another `into`, or leave out what the environment has; as an environment's model it "
+             "is a [[model]] of that job"
+           : "if it is what was added before that is in the way: apply --drop-added, which leaves it out";
   throw bundle::Error(error.code(), std::move(facts));
 }
 

@@ -22,6 +22,7 @@ using bundle::ErrorCode;
 
 namespace {
 
+constexpr const char* kOurType = "fuse.sealift";
 constexpr const char* kUnpack = "; without it unpack: sealift-install apply";
 
 // /proc/self/mountinfo writes spaces and the like as \040.
@@ -104,20 +105,27 @@ void require_fuse(const FuseNeeds& needs) {
 void require_mount_point(const fs::path& asked) {
   const fs::path folder = normal(asked);
   if (const std::string type = mounted_on(folder); type.starts_with("fuse"))
-    throw Error(ErrorCode::Conflict, {.what = "something is mounted there already",
-                                      .where = folder.string(),
-                                      .expected = "a folder that nothing is mounted on",
-                                      .got = type,
-                                      .next = "sealift-install unmount " + folder.string() + ", or another folder"});
+    throw Error(ErrorCode::Conflict,
+                {.what = "something is mounted there already",
+                 .where = folder.string(),
+                 .expected = "a folder without a FUSE mount",
+                 .got = type,
+                 .next = (type == kOurType ? "sealift-install unmount " + folder.string() + ", or " : std::string()) +
+                         "choose another folder"});
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
     throw Error(
         ErrorCode::Missing,
         {.what = "there is no folder to mount on", .where = folder.string(), .next = "mkdir -p " + folder.string()});
+  if (!fs::is_empty(folder, ignored) && !ignored)
+    throw Error(ErrorCode::Conflict, {.what = "the folder is not empty, and a mount hides what is in it",
+                                      .where = folder.string(),
+                                      .expected = "an empty folder",
+                                      .next = "choose another folder, or make one: mkdir"});
 }
 
 bool is_our_mount(const fs::path& folder) {
-  return mounted_on(normal(folder)) == "fuse.sealift";
+  return mounted_on(normal(folder)) == kOurType;
 }
 
 }  // namespace sealift::installer

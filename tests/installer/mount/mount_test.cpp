@@ -167,7 +167,7 @@ TEST_CASE("a bit that changes on the medium while an image is mounted is EIO and
   CHECK(shown.unmount().exit == 0);
 }
 
-TEST_CASE("an image is not mounted by another list, another digest, a changed table or on no folder") {
+TEST_CASE("an image is not mounted by another list, another digest, a changed table, on no folder or over files") {
   if (!fuse_is_there(true)) return;
   Shown shown(each_kind_of_file());
   const auto refused = [&](bundle::ErrorCode code, const std::string& text) {
@@ -190,6 +190,9 @@ TEST_CASE("an image is not mounted by another list, another digest, a changed ta
   flip_bit(shown.image, 8 * 30);
   refused(bundle::ErrorCode::Digest, "image at offset 0");
   flip_bit(shown.image, 8 * 30);
+  write_file(shown.folder / "mine", "would be hidden");
+  refused(bundle::ErrorCode::Conflict, "not empty");
+  fs::remove(shown.folder / "mine");
   fs::remove(shown.folder);
   refused(bundle::ErrorCode::Missing, "mkdir -p");
 }
