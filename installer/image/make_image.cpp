@@ -59,15 +59,6 @@ fs::path checked_place(const ImageRequest& request) {
   return file;
 }
 
-[[noreturn]] void refuse_changed(const Place& place, const std::string& got) {
-  throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
-                                  .where = place.source(),
-                                  .expected = "sha256 " + place.file.sha256.hex(),
-                                  .got = got,
-                                  .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it; then "
-                                          "run this again"});
-}
-
 void read_place(const Place& place, const bundle::ByteSink& sink) {
   if (place.type == Place::Type::Text) return sink(bundle::as_bytes(place.text));
   bundle::FileSource source(place.source());

@@ -22,15 +22,6 @@ namespace {
 constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
 constexpr std::size_t kNeighbours = 50;
 
-[[noreturn]] void refuse_changed(const Place& place, const std::string& got) {
-  throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
-                                  .where = place.source(),
-                                  .expected = "sha256 " + place.file.sha256.hex(),
-                                  .got = got,
-                                  .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it; then "
-                                          "run this again"});
-}
-
 bundle::Digest digest_of(int file, const Place& place) {
   bundle::Bytes piece(static_cast<std::size_t>(std::clamp<std::uint64_t>(place.file.size, 1, kCopyPiece)));
   bundle::Hasher hasher;

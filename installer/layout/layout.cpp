@@ -306,4 +306,13 @@ Layout lay_out(const bundle::Environment& environment, std::vector<UnpackedEntry
   return maker.finish();
 }
 
+void refuse_changed(const Place& place, const std::string& got) {
+  throw Error(ErrorCode::Digest, {.what = "a file of the store was changed since it was unpacked",
+                                  .where = place.source(),
+                                  .expected = "sha256 " + place.file.sha256.hex(),
+                                  .got = got,
+                                  .next = "sealift-install doctor --repair BUNDLE with a bundle that carries it; then "
+                                          "run this again"});
+}
+
 }  // namespace sealift::installer

@@ -32,6 +32,9 @@ struct Place {
   std::string text;  // of a Text its bytes, of a Link its target
 };
 
+// Throws Digest: the file of the store that belongs there is not as it was unpacked, but `got`.
+[[noreturn]] void refuse_changed(const Place& place, const std::string& got);
+
 // Path below the generation -> what stands there. Sorted, so a folder comes before what it holds.
 using Layout = std::map<std::string, Place>;
 
