@@ -5,6 +5,7 @@
 #   fine_tuning.py MODEL --program SEALIFT_TRAIN [--profiler SEALIFT_BENCH_PROFILE] [--make tiny|qwen1.5b] OPTIONS OF peers.py
 # Equal work: the same values (MODEL/adapter is what both sides' adapters begin with, where it is there), the same rows in the
 # same order, AdamW with the same numbers. First losses must be equal, as peers.py has it, and last ones to LAST_TOLERANCE.
+# --own-kernels: no peers; each run of ours, and the same with kernels of its own ("own" as the mode), held together likewise.
 # Exit status 1, with the names, where a run failed or differed; 77 where this Python has no transformers or PEFT.
 import json
 import os
@@ -34,7 +35,7 @@ def write_rows(options, folder):
     token_rows.write(folder / "rows.tokens", rows, vocabulary)
 
 
-def command(options, tuner, method, ranks):
+def command(options, tuner, method, ranks, own):
     words = {"model": options.model, "dataset": options.work / "rows.tokens", "device": options.device,
              "tuner-type": "none" if tuner == "full" else tuner, "precision": PRECISIONS[options.precision],
              "parallel-method": "ddp" if (tuner, method) == ("qlora", "plain") else METHODS[method],  # it has no QLoRA without
@@ -47,6 +48,8 @@ def command(options, tuner, method, ranks):
         words.update(begins, **{"lora-dropout": 0})
     if options.device == "cpu":
         words["threads"] = 1
+    if own:
+        words["own-kernels"] = "true"
     return ["sft", *(text for name, value in words.items() for text in (f"--{name}", str(value)))]
 
 
@@ -61,23 +64,33 @@ def call(options, program, words, environment):
     return f"{pathlib.Path(program).name} ended with {ended.returncode}: {last[:400]}" if ended.returncode else None
 
 
-def race(options, tuner, method):
-    """One run of ours, as peers.race gives one of theirs."""
+def race(options, tuner, method, own=False):
+    """One run of ours, as peers.race gives one of theirs; `own`: with kernels of its own."""
     ranks = 1 if method == "plain" else options.ranks
-    run = {"name": f"{tuner}_{'plain' if method == 'plain' else METHODS[method]}_ours", "ranks": ranks, "rows": options.rows,
+    run = {"name": f"{tuner}_{'plain' if method == 'plain' else METHODS[method]}_{'own' if own else 'ours'}", "ranks": ranks, "rows": options.rows,
            "time": options.time, "precision": options.precision}
-    words = command(options, tuner, method, ranks)
+    words = command(options, tuner, method, ranks, own)
     with tempfile.TemporaryDirectory(dir=options.work) as name:
         out, events = pathlib.Path(name) / "out", pathlib.Path(name) / "events"
         why = call(options, options.program, [*words, "--ranks", str(ranks), "--output-dir", str(out)], {})
         if why:
             return {**run, "failed": why}
         run.update(figures(options, out))
+        if own and (why := not_by_own_kernels(out)):
+            peers.say(f"{run['name']}: ran without kernels of its own: {why}")
+            if options.device == "cuda":
+                return {**run, "failed": f"own kernels did not run: {why}"}
         if options.profile and ranks == 1:
             words += ["--output-dir", f"{out}_profiled"]
             why = call(options, options.profiler, words, {"BENCH_PROFILE": str(events)})
             return {**run, "failed": why} if why else {**run, "profile": step_profile.of_file(events, options.steps, options.device)}
     return run
+
+
+def not_by_own_kernels(out):
+    """Why none ran, or None."""
+    said = json.loads((out / "result.json").read_text()).get("own_kernels", {})
+    return None if said.get("ran") else said.get("why_not", "result.json does not say why")
 
 
 def figures(options, out):
@@ -94,9 +107,10 @@ def figures(options, out):
 def races(options):
     """Ours for each of theirs, once where several of theirs are one of ours."""
     for tuner, method in dict.fromkeys((tuner, "fsdp1" if METHODS[method] == "fsdp" else method) for tuner, method, _ in peers.wanted(options)):
-        run = race(options, tuner, method)
-        print(json.dumps(run), flush=True)
-        yield run
+        for own in (False, True) if options.own_kernels else (False,):
+            run = race(options, tuner, method, own)
+            print(json.dumps(run), flush=True)
+            yield run
 
 
 def held(runs, precision):
@@ -124,6 +138,7 @@ def main():
     parser = peers.make_parser()
     parser.add_argument("--program", required=True, help="sealift-train")
     parser.add_argument("--profiler", help="sealift-bench-profile, for --profile")
+    parser.add_argument("--own-kernels", action="store_true", help="no peers: ours without kernels of its own and with them")
     options = parser.parse_args()
     if peers.lacks(options):
         return peers.MISSING
@@ -138,7 +153,7 @@ def main():
         options.work = pathlib.Path(name)
         apart(context, write_rows, options, options.work)
         options.data = str(options.work / "rows.jsonl")
-        runs = [*peers.races(options, context), *races(options)]
+        runs = [*([] if options.own_kernels else peers.races(options, context)), *races(options)]
     failed = held(runs, options.precision)
     if failed:
         peers.say(f"fine_tuning.py: failed: {', '.join(failed)}")

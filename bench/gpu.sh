@@ -156,11 +156,13 @@ tuning() {
 if [ -n "$tiny" ]; then
   tuning tuning 400 --tuners lora,full,qlora --rows 2 --time 32 --steps 5 --precision fp32 --backend aot_eager \
     --runs lora_plain_compiled,lora_fully_shard_eager,full_ddp_eager,full_fsdp1_eager,qlora_plain_eager
+  tuning tuning_own 200 --own-kernels --tuners lora --methods plain --modes eager --rows 2 --time 32 --steps 5 --precision fp32
 else
   tuning tuning_exact 900 --tuners lora,full,qlora --methods plain --modes eager --rows 1 --time 512 --steps 5 --precision fp32
   tuning tuning_lora 1800 --tuners lora --rows $((4 * gpus)) --precision bf16
   tuning tuning_qlora 1800 --tuners qlora --rows $((4 * gpus)) --precision bf16 --recompute
   tuning tuning_full 1800 --tuners full --rows $((2 * gpus)) --precision mixed
+  tuning tuning_own 1800 --own-kernels --tuners lora,full,qlora --methods plain --modes eager --rows 2 --precision mixed
 fi
 
 for name in ${only//,/ }; do

@@ -59,8 +59,11 @@ def tuning_rows(runs):
 
 
 def tuning(folder, part, device):
-    yield f"## Fine-tuning, ours and Python's, {part}: {verdict(folder, part)}\n"
-    yield ("`sealift-train sft` and `bench/peers.py` on one model folder and the same rows; first losses are held equal. Memory of one"
+    own = part == "tuning_own"
+    yield f"## Fine-tuning, {'with own kernels and without' if own else 'ours and Python' + chr(39) + 's'}, {part}: {verdict(folder, part)}\n"
+    yield ("`sealift-train sft` by LibTorch's kernels (`ours`), then with `own_kernels = true` (`own`), on the same rows; losses are held"
+           " equal. Ratio: tokens a second, ours ÷ this; below 1 own kernels are faster.\n" if own else
+           "`sealift-train sft` and `bench/peers.py` on one model folder and the same rows; first losses are held equal. Memory of one"
            " rank. Ratio: tokens a second, ours ÷ this; above 1 ours is faster.\n")
     yield "| name | ranks | rows a step | precision | ms a step | tokens a second | MiB at most | first loss | ratio |"
     yield "|---" * 9 + "|"

@@ -30,6 +30,8 @@ if sys.argv[1] == "run":
 loss = {"wrong loss": 5.0001, "nan": float("nan")}.get(broken[0], 5.00001)
 which, _, share = broken[0].partition(" off by ")
 losses = [5 * (1 + float(share)) if which == "first" else loss, 4 * (1 + float(share)) if which == "last" else 4.0]
+if "own differs" in broken and "--own-kernels true" in asked:
+    losses[0] = 5.1
 (out / "result.json").write_text(json.dumps({"losses": losses, "monitor": {"peak_host_memory_bytes": 2**20},
                                             "device": {}, "torch_version": "0"}))
 steps = int(sys.argv[sys.argv.index("--max-steps") + 1])
@@ -94,7 +96,8 @@ def start(script, build, broken, only="", tiny=True, **more):
 
 FIGURES = {"tests": "all passed", "trainer_fp32": "fp32: passed", "trainer_mixed": "mixed: passed", "trainer_shared": "share a device: passed",
            "collectives": "| `all_reduce float32` | 2 | 1 | 2.0 | 0.5 | right |", "llama": "| `llama_pure_vs_eager` | 1.0 | 2.0 | 2.0 | 0.1 |",
-           "tuning": "| `lora_plain_compiled` | 1 | 2 x 32 | fp32 | 1.0 | 100 | 7 | 5.0000000 | 2.00 |"}
+           "tuning": "| `lora_plain_compiled` | 1 | 2 x 32 | fp32 | 1.0 | 100 | 7 | 5.0000000 | 2.00 |",
+           "tuning_own": "| `lora_plain_own` | 1 | 2 x 32 | fp32 | 320.0 | 200 | 1 | 5.0000100 | 1.00 |"}
 
 
 def check(script, build, broken, parts, said, on_page, kept=(), only="", absent=(), **more):
@@ -176,13 +179,15 @@ sys.path.insert(0, str(ROOT / "bench"))
 test_race_bounds()
 with tempfile.TemporaryDirectory() as name:
     script, build = lay_out(pathlib.Path(name))
-    check(script, build, "", "", ["gpu.sh: wrote"], ["| `lora_plain_ours` | 1 |", "| `lora_plain_ours` | 2 | 0 | 0 | 50% |"])
+    check(script, build, "", "", ["gpu.sh: wrote", "lora_plain_own: ran without kernels of its own: "], ["| `lora_plain_ours` | 1 |", "| `lora_plain_ours` | 2 | 0 | 0 | 50% |"])
     check(script, build, "test,killed,wrong sum,peer", "tests trainer_mixed collectives tuning",
           ["tests exited with 3", "gpu.sh: ended by signal 9", "failed: all_reduce float32 of 2 ranks", "failed: full_ddp_eager"],
           ["Tests: **failed** (exit status 3)", "mixed: **failed** (killed)", "| **3 are wrong** |", "tuning: **failed** (exit status 1)",
            "**failed**: rank 1 ended with 1: OSError: model is missing |"], ["tests", "tuning"])
     for broken, loss in (("wrong loss", "5.0001"), ("nan", "nan")):
         check(script, build, broken, "tuning", [f"lora_plain_ours {loss}"], ["tuning: **failed**"], ["tuning"], "tests,tuning")
+    check(script, build, "own differs", "tuning_own", ["lora_plain_own 5.1"], ["tuning_own: **failed**"],
+          only="tests,tuning_own")
     check(script, build, "hangs", "trainer_mixed", ["not done after 2 s"], ["mixed: **failed** (not done in time)"],
           only="trainer_fp32,trainer_mixed,llama", GPU_SECONDS_trainer_mixed="2", SLEEP="98765")
     assert not strays("98765")
