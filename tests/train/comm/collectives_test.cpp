@@ -255,4 +255,38 @@ TEST_CASE("a rank that never comes to make_groups is named") {
                     doctest::Contains("rank 1 of 3 did not come to make_groups within 400 ms"));
 }
 
+/// A store that answers late, as one of a busy host: its rank is still connecting when others have connected.
+class LateStore final : public c10d::PrefixStore {
+ public:
+  using PrefixStore::PrefixStore;
+  std::vector<std::uint8_t> get(const std::string& key) override { return late(), PrefixStore::get(key); }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& timeout) override {
+    late(), PrefixStore::wait(keys, timeout);
+  }
+  std::vector<std::vector<std::uint8_t>> multiGet(const std::vector<std::string>& keys) override {
+    return late(), PrefixStore::multiGet(keys);
+  }
+
+ private:
+  static void late() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+};
+
+TEST_CASE("a job that each rank refuses is refused in the same words by all, also where one connects late") {
+  std::vector<std::string> said(3);
+  on_ranks(3, [&](World world) {
+    if (world.rank == 2) {
+      world.store = c10::make_intrusive<LateStore>("job", world.store);
+    } else {
+      world.store = c10::make_intrusive<c10d::PrefixStore>("job", world.store);
+    }
+    try {
+      make_groups(world, {1, 3});
+      throw std::runtime_error("refused");
+    } catch (const std::exception& error) {
+      said[static_cast<std::size_t>(world.rank)] = error.what();
+    }
+  });
+  CHECK(said == std::vector<std::string>(3, "refused"));
+}
+
 }  // namespace

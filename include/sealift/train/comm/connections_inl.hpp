@@ -65,8 +65,14 @@ SEALIFT_BODY std::shared_ptr<GlooLines> Connections::connect_gloo(const World& w
       c10::make_intrusive<TaggedGloo>(store, static_cast<int>(rank), static_cast<int>(size), std::move(options));
   // The watch gives up after the time-out, with a better message; Gloo's own time-out is for when the watch fails.
   gloo->setTimeout(world.timeout * 2 + std::chrono::seconds(1));
+  wait_for_all(store, size, world.timeout);
   ++count;
   return std::make_shared<GlooLines>(std::move(gloo));
+}
+
+SEALIFT_BODY void Connections::wait_for_all(const Store& store, std::size_t size, std::chrono::milliseconds timeout) {
+  if (store->add("connected", 1) == static_cast<std::int64_t>(size)) store->set("all connected", "");
+  store->wait({"all connected"}, timeout);
 }
 
 SEALIFT_BODY void Connections::connect_engine(Channel& channel, const std::string& axes) {
