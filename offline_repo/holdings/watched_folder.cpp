@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <set>
 #include <system_error>
 
 #include "sealift/bundle/core/error.hpp"
@@ -74,15 +75,40 @@ std::optional<bundle::Manifest> manifest_if_readable(const fs::path& place) {
   }
 }
 
+std::set<bundle::Digest> carried_by(const std::vector<bundle::Manifest>& bundles) {
+  std::set<bundle::Digest> carried;
+  for (const bundle::Manifest& manifest : bundles)
+    for (const bundle::Entry& entry : manifest.entries)
+      if (!entry.absent) carried.insert(entry.sha256);
+  return carried;
+}
+
+// Files are compared by their SHA-256, which a seal says; what content they have only verifying tells.
+std::vector<DeltaAlone> deltas_without(const bundle::Manifest& gone, const std::vector<bundle::Manifest>& others) {
+  const std::set<bundle::Digest> here = carried_by(others), went = carried_by({gone});
+  std::vector<DeltaAlone> alone;
+  for (const bundle::Manifest& manifest : others) {
+    DeltaAlone delta{.stem = manifest.stem()};
+    for (const bundle::Entry& entry : manifest.entries)
+      if (entry.absent && went.contains(entry.sha256) && !here.contains(entry.sha256) && delta.files++ == 0)
+        delta.first = entry.path.text();
+    if (delta.files > 0) alone.push_back(std::move(delta));
+  }
+  return alone;
+}
+
 Removed without_version(const fs::path& folder, const fs::path& place) {
   const std::optional<bundle::Manifest> gone = manifest_if_readable(place);
   if (!gone) return {};
   Removed removed{.stream = {.channel = gone->channel, .name = gone->name}, .was_current = true};
-  std::map<std::uint64_t, std::string, std::greater<>> left;
+  std::vector<bundle::Manifest> others;
   for (const fs::path& other : bundles_in(folder))
-    if (const auto manifest = other == place ? std::nullopt : manifest_if_readable(other);
-        manifest && manifest->channel == gone->channel && manifest->name == gone->name)
-      left[manifest->version] = manifest->stem();
+    if (auto manifest = other == place ? std::nullopt : manifest_if_readable(other); manifest)
+      others.push_back(*std::move(manifest));
+  std::map<std::uint64_t, std::string, std::greater<>> left;
+  for (const bundle::Manifest& manifest : others)
+    if (manifest.channel == gone->channel && manifest.name == gone->name) left[manifest.version] = manifest.stem();
+  removed.deltas = deltas_without(*gone, others);
   for (const auto& [version, stem] : left) removed.left.push_back(stem);
   const Switches switches = read_switches(folder);
   if (const auto found = switches.find(removed.stream); found != switches.end()) removed.switched = found->second;
@@ -186,7 +212,9 @@ Removed remove_bundle(const fs::path& folder, const std::string& stem) {
     throw Error(ErrorCode::Conflict, {.what = "this is the bundle itself, and no link to it",
                                       .where = place.string(),
                                       .next = "move it out of this folder, or delete it; that is left to you"});
-  const Removed removed = without_version(folder, place);
+  Removed removed = without_version(folder, place);
+  std::error_code ignored;
+  removed.bundle = fs::canonical(place, ignored);
   if (::unlink(place.c_str()) != 0) bundle::throw_errno("the link cannot be taken away", place);
   return removed;
 }

@@ -35,12 +35,20 @@ Switches read_switches(const std::filesystem::path& folder);
 
 // Links the bundle into the folder, under its seal's name; returns the link. Nothing is verified: the server does that.
 std::filesystem::path add_bundle(const std::filesystem::path& folder, const std::filesystem::path& bundle);
+// A delta that lies in the folder, and leaves out files that no other bundle there carries any more.
+struct DeltaAlone {
+  std::string stem;        // NAME-VERSION
+  std::size_t files = 0;   // that went with the bundle
+  std::string first = {};  // one of them: its path
+};
 // What taking a bundle away leaves of its stream, as the seals say; nobody has verified them here.
 struct Removed {
   bundle::Stream stream;
   std::vector<std::string> left;          // NAME-VERSION of the others, the highest version first
   std::optional<std::uint64_t> switched;  // the version that an operator switched to
   bool was_current = false;               // it was the one switched to, or the highest where nobody switched
+  std::vector<DeltaAlone> deltas = {};    // of any stream
+  std::filesystem::path bundle = {};      // where the link led to
 };
 // Takes away the link to the bundle NAME-VERSION. Throws Conflict where it is no link but the bundle itself.
 Removed remove_bundle(const std::filesystem::path& folder, const std::string& stem);

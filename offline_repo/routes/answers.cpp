@@ -91,8 +91,12 @@ Response page_answer(const Request& request, std::string html) {
   return response;
 }
 
-Response nothing_there(const Asked&) {
-  return refusal(404, "there is no such page or file here; the index is at simple/");
+// A name that had a page yesterday may be one without a current version.
+Response nothing_there(const Asked& asked) {
+  std::string why = "there is no such page or file here; the index is at simple/";
+  if (!asked.catalogue.around.gaps.empty())
+    why += "; some names have no current version at present: the page at " + view_root(asked.request) + "/ says which";
+  return refusal(404, why);
 }
 
 Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,

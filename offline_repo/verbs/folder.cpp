@@ -30,7 +30,7 @@ int run_add(const FolderOptions& options) {
 }
 
 // What clients of the stream are served from now on, and the command that serves them something.
-std::string after_removal(const Removed& removed, const FolderOptions& options) {
+std::string of_stream(const Removed& removed, const FolderOptions& options) {
   const std::string stream = removed.stream.text(), folder = options.folder.string();
   if (removed.stream.name.empty()) return "its seal cannot be read, so nobody knows which bundle this was";
   if (!removed.was_current) return "what is current of " + stream + " stays so";
@@ -41,6 +41,16 @@ std::string after_removal(const Removed& removed, const FolderOptions& options) 
                      " are 404 from now on; kept:";
   for (const std::string& stem : removed.left) text += " " + stem;
   return text + ". Next: sealift-repo switch " + folder + " " + removed.left.front();
+}
+
+// A delta brings the versions below it along, so what went may have been served though it was not the highest.
+std::string after_removal(const Removed& removed, const FolderOptions& options) {
+  std::string text = of_stream(removed, options);
+  for (const DeltaAlone& delta : removed.deltas)
+    text += "\n" + delta.stem + " is a delta, and no bundle here carries " + std::to_string(delta.files) +
+            " of the files that it leaves out any more, such as " + delta.first +
+            ": they are not served. Next: sealift-repo add " + options.folder.string() + " " + removed.bundle.string();
+  return text;
 }
 
 int run_remove(const FolderOptions& options) {

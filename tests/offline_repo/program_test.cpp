@@ -160,6 +160,31 @@ TEST_CASE(
   CHECK(last.output.find("no version of prod/env is left here") != std::string::npos);
 }
 
+TEST_CASE("remove says which delta loses files with the bundle, and its line brings them back") {
+  WatchedSite site;
+  const TinyItem shared = wheel_item({.name = "kit"});
+  TinyItem left_out = shared;
+  left_out.absent = true;
+  const MadeBundle whole = make_bundle(site.dir / "1", {.name = "env", .items = {shared}}, site.key),
+                   delta = make_bundle(site.dir / "2", {.name = "env", .version = 2, .items = {left_out}}, site.key);
+  for (const MadeBundle* made : {&whole, &delta}) site.verb({"add", site.folder, made->folder});
+  site.await_status("current\ttest\tenv-2\t");
+  CHECK(site.lists("/simple/kit/", whole));
+  const Ran removed = run({SEALIFT_REPO_PROGRAM, "remove", site.folder, "env-1"});
+  CHECK(removed.status == 0);
+  const std::string line = "sealift-repo add " + site.folder.string() + " " + fs::canonical(whole.folder).string();
+  CHECK(removed.output.find("env-2 is a delta, and no bundle here carries 1 of the files that it leaves out any more, "
+                            "such as wheels/kit-1.0-py3-none-any.whl: they are not served. Next: " +
+                            line + "\n") != std::string::npos);
+  site.child->send(SIGHUP);
+  site.await_status("gap: test/env: env-2 is a delta");
+  CHECK(fetch(site.port, "/simple/kit/").status == 404);
+  site.verb({"add", site.folder, whole.folder});  // the line
+  site.await_no_status("gap: ");
+  CHECK(site.lists("/simple/kit/", whole));
+  CHECK(run({SEALIFT_REPO_PROGRAM, "remove", site.folder, "env-2"}).output.find("is a delta") == std::string::npos);
+}
+
 TEST_CASE("bundles come, go and are switched under clients that download, by the program's own verbs") {
   WatchedSite site;
   CHECK(fetch(site.admin, "/healthz").status == 503);

@@ -214,6 +214,23 @@ TEST_CASE("a path that is not in the catalogue leads nowhere, however it is spel
   }
 }
 
+TEST_CASE("where a name has no current version, who misses something is sent to the page that says which") {
+  Catalogue catalogue = sample_catalogue();
+  const auto said = [&](const std::string& target) {
+    const Response response = take(catalogue, target);
+    CHECK(response.status == 404);
+    return std::get<std::string>(response.body).find("no current version at present: the page at / says which") !=
+           std::string::npos;
+  };
+  for (const std::string target : {"/simple/absent/", "/pypi/absent/json", "/org/absent", "/absent"}) {
+    CAPTURE(target);
+    catalogue.around.gaps.clear();
+    CHECK_FALSE(said(target));
+    catalogue.around.gaps.push_back({"prod/env: no version is current", "prod/env：没有当前版本"});
+    CHECK(said(target));
+  }
+}
+
 TEST_CASE("an address that is malformed is a bad request") {
   const Catalogue catalogue = sample_catalogue();
   for (const std::string& target :
