@@ -224,6 +224,38 @@ TEST_CASE("a slow client keeps a long queue for as long as it takes a piece of i
   CHECK(live.logged().find("went away") == std::string::npos);
 }
 
+TEST_CASE("a client that was slow and then takes nothing more is let go, however much the system still has for it") {
+  ServerOptions options;
+  options.write_timeout = std::chrono::milliseconds(400);
+  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, options);
+  RawClient client(live.port, 0, 1 << 20);
+  client.send(request_text(live.target("big")));
+  client.take(8 << 20);
+  for (int i = 0; i < 2; ++i) {  // a piece within each of two deadlines, too little for the socket to be ready again
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    client.take(320 << 10);
+  }
+  live.await_log("the client went away");
+  CHECK_FALSE(client.receive().complete);
+}
+
+TEST_CASE("a client that takes less than a piece within each deadline is let go") {
+  ServerOptions options;
+  options.write_timeout = std::chrono::milliseconds(200);
+  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, options);
+  RawClient client(live.port, 0, 128 << 10);  // a small window, so that the server learns of each take
+  client.send(request_text(live.target("big")));
+  client.take(8 << 20);
+  int takes = 0;
+  for (; takes < 60 && live.logged().find("the client went away") == std::string::npos; ++takes) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    client.take(32 << 10);  // 128 KiB within a deadline
+  }
+  MESSAGE(takes << " takes of 32 KiB");
+  CHECK(takes < 60);
+  CHECK_FALSE(client.receive().complete);
+}
+
 TEST_CASE("stopping ends idle connections at once and finishes the answer under way") {
   const TinyWheel wheel = big_wheel(20'000'000);
   const std::string truth = make_wheel(wheel);
