@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "offline_repo/catalogue/not_served.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
@@ -29,7 +31,7 @@ bool is_here(const bundle::Entry& entry, const AptSource& source) {
 
 }  // namespace
 
-AptRepositories apt_repositories_of(const std::vector<AptSource>& bundles, std::vector<std::string>& lines) {
+AptRepositories apt_repositories_of(const std::vector<AptSource>& bundles, std::vector<InBoth>& lines) {
   std::unordered_map<std::string, ServedFile> carried;  // by digest, by whichever bundle
   std::map<std::string, const AptSource*, std::less<>> newest;
   for (const AptSource& source : bundles) {
@@ -51,8 +53,7 @@ AptRepositories apt_repositories_of(const std::vector<AptSource>& bundles, std::
       const std::string file = entry->path.text().substr(kAptFolder.size());
       const auto found = carried.find(entry->sha256.hex());
       if (found == carried.end())
-        lines.push_back(manifest.stem() + ": " + file +
-                        " of its Debian packages is not served: no bundle here carries it, or its bytes are wrong");
+        lines.push_back(missing_debian_package(manifest.stem(), file));
       else
         repository.files.emplace(file, found->second);
     }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "offline_repo/catalogue/in_both.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 
 namespace sealift::offline_repo {
@@ -29,6 +30,6 @@ inline constexpr char kAptKey[] = "archive-key.asc";  // the public key that sig
 
 // Of two bundles with one name the newer one is served. What a delta does not carry comes from any of the
 // others. `lines` gets a line for people on each package that is missing, and on each index.
-AptRepositories apt_repositories_of(const std::vector<AptSource>& bundles, std::vector<std::string>& lines);
+AptRepositories apt_repositories_of(const std::vector<AptSource>& bundles, std::vector<InBoth>& lines);
 
 }  // namespace sealift::offline_repo

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "offline_repo/catalogue/not_served.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/core/time.hpp"
 #include "sealift/bundle/wheel/wheel.hpp"
@@ -199,24 +200,20 @@ Catalogue catalogue_of(const std::vector<Contents>& bundles) {
       add(catalogue.projects.try_emplace(name, Project{.name = name}).first->second, wheel);
     }
     add_hub_repositories(catalogue.repositories, contents->repositories, contents->in, contents->rotten);
-    for (std::string& line : add_images(catalogue.images, contents->images, contents->in, contents->rotten))
+    for (InBoth& line : add_images(catalogue.images, contents->images, contents->in, contents->rotten))
       catalogue.left_out.push_back(std::move(line));
-    for (std::string& line : add_rpms(catalogue.rpms, contents->in, contents->rotten))
+    for (InBoth& line : add_rpms(catalogue.rpms, contents->in, contents->rotten))
       catalogue.left_out.push_back(std::move(line));
     add_artifact(catalogue, *contents);
     catalogue.cards.insert(contents->cards.begin(), contents->cards.end());
     for (const std::string& path : contents->patched)
-      catalogue.left_out.push_back(contents->in->manifest().stem() + " carries " + path +
-                                   " as a patch, which only a prefix that has the older wheel can use: it is not "
-                                   "served; serve a bundle that carries it whole");
+      catalogue.left_out.push_back(patched_wheel(contents->in->manifest().stem(), path));
     for (const std::string& path : contents->rotten)
-      if (path.ends_with(".whl"))
-        catalogue.left_out.push_back(contents->in->manifest().stem() + ": " + path +
-                                     " is not served from there: its bytes on the medium are wrong");
+      if (path.ends_with(".whl")) catalogue.left_out.push_back(rotten_wheel(contents->in->manifest().stem(), path));
   }
   catalogue.entries = entry_lists_of(bundles);
   catalogue.apt = apt_repositories_of(apt, catalogue.left_out);
-  for (std::string& line : drop_incomplete(catalogue.repositories)) catalogue.left_out.push_back(std::move(line));
+  for (InBoth& line : drop_incomplete(catalogue.repositories)) catalogue.left_out.push_back(std::move(line));
   return catalogue;
 }
 

@@ -19,6 +19,7 @@
 #include "offline_repo/catalogue/entry_list.hpp"
 #include "offline_repo/catalogue/hub_repositories.hpp"
 #include "offline_repo/catalogue/images.hpp"
+#include "offline_repo/catalogue/in_both.hpp"
 #include "offline_repo/catalogue/last_check.hpp"
 #include "offline_repo/catalogue/rpm_repositories.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
@@ -58,13 +59,6 @@ struct Project {
   std::set<std::string> versions() const;
 };
 
-// A sentence for people, in the languages of pages.
-struct InBoth {
-  std::string english, chinese;
-
-  auto operator<=>(const InBoth&) const = default;
-};
-
 // A bundle that is served by its own address alone.
 struct KeptVersion {
   std::string stem;  // NAME-VERSION
@@ -93,7 +87,7 @@ struct Catalogue {
   // By the name of a repository, and by version.
   std::map<std::string, std::map<std::string, std::shared_ptr<BundleArtifact>, std::less<>>, std::less<>> artifacts =
       {};
-  std::vector<std::string> left_out;  // a line for people on each commit or wheel that is not served
+  std::vector<InBoth> left_out;  // a line for people on each commit or wheel that is not served (not_served.hpp)
   std::vector<std::shared_ptr<const bundle::VerifiedBundle>> sources = {};  // the bundles, in their order
   std::vector<std::shared_ptr<const LastCheck>> checks = {};                // of each of them
   Surroundings around = {};

@@ -7,13 +7,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include "offline_repo/catalogue/not_served.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
 
 // A name, and what a bundle has under it.
 struct Claim {
-  std::string name;
+  InBoth name;
   bundle::Digest sha256;
 };
 struct Holder {
@@ -23,30 +25,31 @@ struct Holder {
 using Pair = std::pair<std::size_t, std::size_t>;  // the lower place first
 
 // A branch of ModelScope moves without a commit: bundles that were made at other times may differ.
-std::string commit_of(const bundle::HubRepository& repository, const std::string& created) {
+InBoth file_of(const bundle::HubRepository& repository, const std::string& path, const std::string& created) {
   const std::string commit = repository.name.id + " at " + repository.commit;
-  if (repository.name.hub == bundle::HubKind::ModelScope) return "ModelScope's " + commit + " of " + created;
-  return repository.name.kind == bundle::RepositoryKind::Dataset ? "the data set " + commit : "the model " + commit;
+  if (repository.name.hub == bundle::HubKind::ModelScope) return file_of_modelscope(path, commit, created);
+  return repository.name.kind == bundle::RepositoryKind::Dataset ? file_of_data(path, commit)
+                                                                 : file_of_model(path, commit);
 }
 
 std::vector<Claim> claims_of(const BundleContents& contents) {
   const bundle::Manifest& manifest = contents.in->manifest();
-  std::vector<Claim> claims{{"the bundle " + manifest.stem(), contents.in->identity()}};
-  for (const IndexedWheel& wheel : contents.wheels) claims.push_back({wheel.file_name, wheel.sha256});
+  std::vector<Claim> claims{{the_bundle(manifest.stem()), contents.in->identity()}};
+  for (const IndexedWheel& wheel : contents.wheels) claims.push_back({the_wheel(wheel.file_name), wheel.sha256});
   for (const bundle::HubRepository& repository : contents.repositories)
     for (const bundle::HubRepositoryFile& file : repository.files)
       if (!manifest.find(file.entry)->absent)
-        claims.push_back({file.path.text() + " of " + commit_of(repository, manifest.created), file.sha256});
+        claims.push_back({file_of(repository, file.path.text(), manifest.created), file.sha256});
   return claims;
 }
 
 // The bundles that disagree, and about which name first.
-std::map<Pair, std::string> pairs_of(const std::vector<Contents>& bundles) {
+std::map<Pair, InBoth> pairs_of(const std::vector<Contents>& bundles) {
   std::unordered_map<std::string, std::vector<Holder>> names;
-  std::map<Pair, std::string> pairs;
+  std::map<Pair, InBoth> pairs;
   for (std::size_t i = 0; i < bundles.size(); ++i)
     for (Claim& claim : claims_of(*bundles[i])) {
-      std::vector<Holder>& holders = names[claim.name];
+      std::vector<Holder>& holders = names[claim.name.english];
       for (const Holder& before : holders)
         if (before.sha256 != claim.sha256) pairs.try_emplace({before.bundle, i}, claim.name);
       holders.push_back({.bundle = i, .sha256 = claim.sha256});
@@ -59,25 +62,23 @@ bool is_older_version(const BundleContents& one, const BundleContents& other) {
   return a.name == b.name && a.channel == b.channel && a.version < b.version;
 }
 
-std::string why_not(const std::string& name, const BundleContents& other) {
-  return "it has other bytes than " + other.in->manifest().stem() + " in " + other.in->folder().string() + " for " +
-         name;
+InBoth why_not(const InBoth& name, const BundleContents& other, bool newer) {
+  return other_bytes(name, other.in->manifest().stem(), other.in->folder().string(), newer);
 }
 
 }  // namespace
 
 std::vector<Disagreement> disagreements_of(const std::vector<Contents>& bundles) {
-  const std::map<Pair, std::string> pairs = pairs_of(bundles);
-  std::map<std::size_t, std::string> out;
+  const std::map<Pair, InBoth> pairs = pairs_of(bundles);
+  std::map<std::size_t, InBoth> out;
   for (const auto& [pair, name] : pairs)
     for (const auto& [one, other] : {pair, Pair(pair.second, pair.first)})
-      if (is_older_version(*bundles[one], *bundles[other]))
-        out.try_emplace(one, why_not(name, *bundles[other]) + ", which is newer");
-  const std::map<std::size_t, std::string> older = out;  // with what is out already nobody disagrees
+      if (is_older_version(*bundles[one], *bundles[other])) out.try_emplace(one, why_not(name, *bundles[other], true));
+  const std::map<std::size_t, InBoth> older = out;  // with what is out already nobody disagrees
   for (const auto& [pair, name] : pairs) {
     if (older.contains(pair.first) || older.contains(pair.second)) continue;
-    out.try_emplace(pair.first, why_not(name, *bundles[pair.second]));
-    out.try_emplace(pair.second, why_not(name, *bundles[pair.first]));
+    out.try_emplace(pair.first, why_not(name, *bundles[pair.second], false));
+    out.try_emplace(pair.second, why_not(name, *bundles[pair.first], false));
   }
   std::vector<Disagreement> all;
   for (const auto& [place, why] : out) all.push_back({.bundle = place, .why = why});

@@ -12,7 +12,7 @@ namespace sealift::offline_repo {
 
 struct Disagreement {
   std::size_t bundle = 0;  // its place among the given bundles
-  std::string why;         // what it has other bytes for, and than which bundle
+  InBoth why;              // what it has other bytes for, and than which bundle
 };
 
 // Those to leave out, each once and in their order; the rest agree on every name.

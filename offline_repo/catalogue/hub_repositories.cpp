@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "offline_repo/catalogue/not_served.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
@@ -110,8 +112,8 @@ void add_hub_repositories(HubRepositories& repositories, const bundle::HubCatalo
     add(repositories.try_emplace(one.name, ServedRepository{.name = one.name}).first->second, one, in, rotten);
 }
 
-std::vector<std::string> drop_incomplete(HubRepositories& repositories) {
-  std::vector<std::string> lines;
+std::vector<InBoth> drop_incomplete(HubRepositories& repositories) {
+  std::vector<InBoth> lines;
   for (auto& [name, repository] : repositories)
     for (auto it = repository.commits.begin(); it != repository.commits.end();) {
       HubCommit& commit = it->second;
@@ -120,8 +122,7 @@ std::vector<std::string> drop_incomplete(HubRepositories& repositories) {
         ++it;
         continue;
       }
-      lines.push_back(name.id + " at " + commit.id + " is not served: " + std::to_string(commit.missing.size()) +
-                      " of its files, such as " + commit.missing.front() + ", are in no bundle here");
+      lines.push_back(commit_in_part(name.id, commit.id, commit.missing.size(), commit.missing.front()));
       std::erase_if(repository.revisions, [&](const auto& named) { return named.second.id == commit.id; });
       it = repository.commits.erase(it);
     }

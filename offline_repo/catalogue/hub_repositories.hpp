@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "offline_repo/catalogue/in_both.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
 
@@ -59,6 +60,6 @@ void add_hub_repositories(HubRepositories& repositories, const bundle::HubCatalo
 
 // Takes out each commit of which a file is missing, since its clients could not tell that they got a part of it.
 // Returns a line for each, for people.
-std::vector<std::string> drop_incomplete(HubRepositories& repositories);
+std::vector<InBoth> drop_incomplete(HubRepositories& repositories);
 
 }  // namespace sealift::offline_repo

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "offline_repo/catalogue/not_served.hpp"
+
 namespace sealift::offline_repo {
 
 namespace {
@@ -55,13 +57,12 @@ bundle::ImageCatalogue read_image_list(const bundle::VerifiedBundle& in) {
   return bundle::parse_image_catalogue(text, in.manifest(), where);
 }
 
-std::vector<std::string> add_images(ImageRepositories& repositories, const bundle::ImageCatalogue& listed,
-                                    const InBundle& in, const std::set<std::string>& rotten) {
-  std::vector<std::string> lines;
+std::vector<InBoth> add_images(ImageRepositories& repositories, const bundle::ImageCatalogue& listed,
+                               const InBundle& in, const std::set<std::string>& rotten) {
+  std::vector<InBoth> lines;
   for (const bundle::CarriedImage& image : listed)
     if (!add_image(repositories[image.name], image, in, rotten))
-      lines.push_back(in->manifest().stem() + ": the image " + image.name + ":" + image.tag +
-                      " is not served from there: a part of it is not carried, or wrong on the medium");
+      lines.push_back(image_in_part(in->manifest().stem(), image.name + ":" + image.tag));
   std::erase_if(repositories, [](const auto& one) { return one.second.manifests.empty(); });
   return lines;
 }

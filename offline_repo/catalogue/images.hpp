@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "offline_repo/catalogue/in_both.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 #include "sealift/bundle/manifest/image_catalogue.hpp"
 
@@ -39,8 +40,8 @@ bundle::ImageCatalogue read_image_list(const bundle::VerifiedBundle& in);
 
 // Adds the images of `in` whose every blob it can serve. Returns a line for people on each other one. Throws
 // CannotCheck as served_file does.
-std::vector<std::string> add_images(ImageRepositories& repositories, const bundle::ImageCatalogue& listed,
-                                    const std::shared_ptr<const bundle::VerifiedBundle>& in,
-                                    const std::set<std::string>& rotten = {});
+std::vector<InBoth> add_images(ImageRepositories& repositories, const bundle::ImageCatalogue& listed,
+                               const std::shared_ptr<const bundle::VerifiedBundle>& in,
+                               const std::set<std::string>& rotten = {});
 
 }  // namespace sealift::offline_repo

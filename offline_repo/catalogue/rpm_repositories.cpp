@@ -4,20 +4,19 @@
 
 #include <utility>
 
+#include "offline_repo/catalogue/not_served.hpp"
+
 namespace sealift::offline_repo {
 
-std::vector<std::string> add_rpms(RpmRepositories& repositories,
-                                  const std::shared_ptr<const bundle::VerifiedBundle>& in,
-                                  const std::set<std::string>& rotten) {
+std::vector<InBoth> add_rpms(RpmRepositories& repositories, const std::shared_ptr<const bundle::VerifiedBundle>& in,
+                             const std::set<std::string>& rotten) {
   static constexpr std::string_view kFolder = "files/rpm/";
   const bundle::Manifest& manifest = in->manifest();
   ServedRpmRepository repository{.created = manifest.created, .files = {}};
   for (const bundle::Entry& entry : manifest.entries) {
     const std::string& path = entry.path.text();
     if (entry.kind != bundle::EntryKind::File || !path.starts_with(kFolder)) continue;
-    if (entry.absent || rotten.contains(path))
-      return {manifest.stem() + ": its rpm packages are not served from there: " + path +
-              (entry.absent ? " is not carried" : " is wrong on the medium")};
+    if (entry.absent || rotten.contains(path)) return {rpms_in_part(manifest.stem(), path, entry.absent)};
     repository.files.emplace(path.substr(kFolder.size()), served_file(in, entry, "a file of the rpm packages"));
   }
   if (!repository.files.contains("repodata/repomd.xml")) return {};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "offline_repo/catalogue/in_both.hpp"
 #include "offline_repo/catalogue/served_file.hpp"
 
 namespace sealift::offline_repo {
@@ -25,8 +26,7 @@ using RpmRepositories = std::map<std::string, ServedRpmRepository, std::less<>>;
 
 // Adds the repository of `in`, where it has one; of two bundles of one name the newer stays. Returns a line for people
 // when a part of it is not carried or damaged, so that it is not served. Throws CannotCheck as served_file does.
-std::vector<std::string> add_rpms(RpmRepositories& repositories,
-                                  const std::shared_ptr<const bundle::VerifiedBundle>& in,
-                                  const std::set<std::string>& rotten = {});
+std::vector<InBoth> add_rpms(RpmRepositories& repositories, const std::shared_ptr<const bundle::VerifiedBundle>& in,
+                             const std::set<std::string>& rotten = {});
 
 }  // namespace sealift::offline_repo

@@ -103,7 +103,7 @@ FrontPage::FrontPage(const Catalogue& catalogue, PageLanguage language) : word_(
   add_debian_packages(catalogue);
   if (!catalogue.left_out.empty()) {
     tail_ += "<h2>" + word_("Not served", "未提供的内容") + "</h2>\n<ul>\n";
-    for (const std::string& line : catalogue.left_out) tail_ += "<li><bdi>" + html_escaped(line) + "</bdi></li>\n";
+    for (const InBoth& line : catalogue.left_out) tail_ += "<li><bdi>" + html_escaped(word_(line)) + "</bdi></li>\n";
     tail_ += "</ul>\n";
   }
   tail_ += page_end();

@@ -44,7 +44,7 @@ std::optional<Access::Client> Access::client(std::string_view authorization, std
 std::vector<std::string> Access::left_out() const {
   std::set<std::string> lines;
   const auto add = [&](const std::string& where, const View& view) {
-    for (const std::string& line : view.catalogue.left_out) lines.insert(where + ": " + line);
+    for (const InBoth& line : view.catalogue.left_out) lines.insert(where + ": " + line.english);
   };
   add("/", *everything_->merged);
   for (const auto& [channel, view] : everything_->channels) add("/c/" + channel + "/", *view);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "offline_repo/catalogue/disagreements.hpp"
+#include "offline_repo/catalogue/not_served.hpp"
 #include "offline_repo/requests/request_target.hpp"
 
 namespace sealift::offline_repo {
@@ -67,14 +68,14 @@ std::shared_ptr<const View> ViewMaker::view_of(const Part& part) {
   const std::vector<Contents>& bundles = part.bundles;
   const std::vector<Disagreement> out = disagreements_of(bundles);
   std::vector<Contents> agreed;
-  std::vector<std::string> lines;
+  std::vector<InBoth> lines;
   auto next = out.begin();
   for (std::size_t i = 0; i < bundles.size(); ++i) {
     if (next == out.end() || next->bundle != i) {
       agreed.push_back(bundles[i]);
       continue;
     }
-    lines.push_back(bundles[i]->in->manifest().stem() + " is left out: " + next->why);
+    lines.push_back(bundle_left_out(bundles[i]->in->manifest().stem(), next->why));
     ++next;
   }
   Catalogue catalogue = catalogue_of(agreed);

@@ -138,7 +138,7 @@ TEST_CASE("of two versions the newer one's index is served, a package of a delta
   CHECK(status_of(alone, "/apt/env/Packages") == 200);
   CHECK(status_of(alone, "/apt/env/tool_1_all.deb") == 404);
   REQUIRE(alone.left_out.size() == 1);
-  CHECK(alone.left_out[0].starts_with("env-2: tool_1_all.deb of its Debian packages is not served"));
+  CHECK(alone.left_out[0].english.starts_with("env-2: tool_1_all.deb of its Debian packages is not served"));
 }
 
 TEST_CASE("apt's addresses are names of the bundle's own files, and nothing rotten is served") {

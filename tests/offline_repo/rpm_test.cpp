@@ -129,7 +129,7 @@ TEST_CASE("of two bundles of one name the newer's rpm packages are served, and n
   REQUIRE(catalogue.rpms.size() == 1);
   CHECK(catalogue.rpms.at("env").files.at("repodata/repomd.xml").size == 5);
   REQUIRE(catalogue.left_out.size() == 1);
-  CHECK(catalogue.left_out[0].find("tool-2.0-1.el9.noarch.rpm is not carried") != std::string::npos);
+  CHECK(catalogue.left_out[0].english.find("tool-2.0-1.el9.noarch.rpm is not carried") != std::string::npos);
 }
 
 TEST_CASE("the front page's line for dnf asks for each check that the bundle has a key for") {

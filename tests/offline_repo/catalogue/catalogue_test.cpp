@@ -125,7 +125,7 @@ TEST_CASE("a wheel that is carried as a patch is not offered, and the catalogue 
   CHECK(alone.wheel_count() == 1);
   CHECK(alone.find_project("native") == nullptr);
   REQUIRE(alone.left_out.size() == 1);
-  CHECK(alone.left_out[0].find("native-1.1") != std::string::npos);
+  CHECK(alone.left_out[0].english.find("native-1.1") != std::string::npos);
   const MadeBundle whole = make_bundle(dir / "2", {.items = {wheel_item(with_changed_library(20'000))}});
   CHECK(make_catalogue({verified(delta), verified(whole)}).wheel_count() == 2);
 }

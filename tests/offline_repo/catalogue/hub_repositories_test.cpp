@@ -123,7 +123,7 @@ TEST_CASE("a commit that a delta carries in part is served once another bundle h
   const Catalogue alone = Site::serve(site.bundle(hub_items({part})));
   CHECK(alone.repositories.empty());
   REQUIRE(alone.left_out.size() == 1);
-  CHECK(alone.left_out[0].find("org/tiny at " + kOld + " is not served: 1 of its files, such as a,") == 0);
+  CHECK(alone.left_out[0].english.find("org/tiny at " + kOld + " is not served: 1 of its files, such as a,") == 0);
   const Catalogue both =
       Site::serve(site.bundle(hub_items({part})), site.bundle(hub_items({tiny_at(kOld, {{"a", "1"}, {"b", "2"}})})));
   CHECK(tiny(both).find("main")->files.size() == 2);

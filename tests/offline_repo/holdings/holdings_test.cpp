@@ -333,8 +333,8 @@ TEST_CASE("bundles that disagree about a file leave only each other out, and kee
   const Views views = views_of(held);
   CHECK(views.merged->catalogue.bundles == std::vector<std::string>{"three-1"});
   REQUIRE(views.merged->catalogue.left_out.size() == 2);
-  CHECK(views.merged->catalogue.left_out[0].find("one-1 is left out: it has other bytes than two-1 in ") == 0);
-  CHECK(views.merged->catalogue.left_out[0].find("shared-1.0-py3-none-any.whl") != std::string::npos);
+  CHECK(views.merged->catalogue.left_out[0].english.find("one-1 is left out: it has other bytes than two-1 in ") == 0);
+  CHECK(views.merged->catalogue.left_out[0].english.find("shared-1.0-py3-none-any.whl") != std::string::npos);
   CHECK(views.channels.at("prod")->catalogue.bundles == std::vector<std::string>{"one-1", "three-1"});
   CHECK(views.channels.at("dev")->catalogue.bundles == std::vector<std::string>{"two-1"});
   CHECK(views.bundles.at("one-1")->catalogue.find_project("shared") != nullptr);
@@ -352,7 +352,7 @@ TEST_CASE("of two versions of one bundle that disagree the newer one stays, and 
   const std::vector<Disagreement> out = disagreements_of(all);
   REQUIRE(out.size() == 1);  // version 1 disagrees with the ally too, but is out already
   CHECK(out[0].bundle == 0);
-  CHECK(out[0].why.find("env-2") != std::string::npos);
+  CHECK(out[0].why.english.find("env-2") != std::string::npos);
   CHECK(catalogue_of({all[1], all[2]}).wheel_count() == 1);
   CHECK_REFUSED(catalogue_of(all), Conflict, "different bytes");
 }
@@ -406,7 +406,7 @@ TEST_CASE("what has rotted is taken out file by file, and another bundle's copy 
   CHECK(view->catalogue.find_project("pear") != nullptr);
   CHECK(view->catalogue.find_project("zebra") != nullptr);
   REQUIRE(view->catalogue.left_out.size() == 1);
-  CHECK(view->catalogue.left_out[0].find("env-1: wheels/apple-1.0-py3-none-any.whl is not served") == 0);
+  CHECK(view->catalogue.left_out[0].english.find("env-1: wheels/apple-1.0-py3-none-any.whl is not served") == 0);
   CHECK_FALSE(holdings.look(false));
   site.add("ally", 1, {wheel_of("apple", big)});
   const std::shared_ptr<const View> both = views_of(*holdings.look(true)).merged;

@@ -55,7 +55,7 @@ TEST_CASE("the front page tells a bundle's version, size and signer, its images,
   std::vector<bundle::VerifiedBundle> bundles;
   bundles.push_back(bundle::verify(bundle::open(made.folder), made.trusted, kNow));
   Catalogue catalogue = make_catalogue(std::move(bundles));
-  catalogue.left_out.push_back("other-1: <b>");
+  catalogue.left_out.push_back({"other-1: <b>", "另一包：<b>"});
   const std::string page = page_of(catalogue);
   CHECK(has(page, "<a href=\"b/env-7/\"><bdi>env-7</bdi></a></td><td><bdi>test</bdi></td>"));
   CHECK(has(page, "sha256:" + catalogue.sources[0]->identity().hex()));
@@ -73,6 +73,9 @@ TEST_CASE("the front page tells a bundle's version, size and signer, its images,
   CHECK(has(page, "skopeo copy --src-tls-verify=false docker://repo:8080/org/app:1.0 oci:images:org/app"));
   CHECK(has(page, "oras pull --plain-http repo:8080/bundles/env:7"));
   CHECK(has(page, "other-1: &lt;b&gt;"));
+  const std::string chinese = FrontPage(catalogue, PageLanguage::Chinese).text(page_address("repo", "http", "/v2"), "");
+  CHECK(has(chinese, "另一包：&lt;b&gt;"));
+  CHECK_FALSE(has(chinese, "other-1"));
   const std::string channel =
       FrontPage(catalogue, PageLanguage::English).text(page_address("repo", "https", "/c/prod/v2"), "");
   CHECK(has(channel, "<pre tabindex=\"0\">docker pull repo/c/prod/org/app:1.0"));

@@ -224,7 +224,7 @@ TEST_CASE("an image with a blob that is absent is left out, with the reason, and
   const Registry registry(tiny);
   CHECK(registry.catalogue.images.empty());
   REQUIRE(registry.catalogue.left_out.size() == 1);
-  CHECK(registry.catalogue.left_out[0].find("org/app:1.0") != std::string::npos);
+  CHECK(registry.catalogue.left_out[0].english.find("org/app:1.0") != std::string::npos);
 }
 
 TEST_CASE("a tag is the newest bundle's, and every bundle's digests are there") {
