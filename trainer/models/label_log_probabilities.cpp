@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace sealift::trainer {
 namespace {
@@ -26,8 +27,8 @@ void for_each_piece(std::int64_t size, std::int64_t piece, const Visit& visit) {
   for (std::int64_t first = 0; first < size; first += piece) visit(first, std::min(piece, size - first));
 }
 
-/// A product in fp32, in its own memory where it is that already, and capped where there is a cap.
-at::Tensor fp32_logits(const at::Tensor& product, double cap) {
+/// A product in fp32, in its own memory where it is that already, else in its place, and capped where there is a cap.
+at::Tensor fp32_logits(at::Tensor product, double cap) {
   auto logits = product.to(at::kFloat);
   return cap > 0 ? logits.div_(cap).tanh_().mul_(cap) : logits;
 }
@@ -72,9 +73,9 @@ void take_log_probabilities(const at::Tensor& logits, const at::Tensor& labels, 
 /// one kernel, in the product's own memory, where the device has it.
 at::Tensor slopes_of(const at::Tensor& states, const at::Tensor& weight, const at::Tensor& labels,
                      const at::Tensor& values, const at::Tensor& normalizers, bool wanted, double cap) {
-  const auto product = at::mm(states, weight.t());
+  auto product = at::mm(states, weight.t());
   if (!(cap > 0) && kernels::head(product, labels, values, normalizers, wanted)) return product;
-  const auto logits = fp32_logits(product, cap);
+  const auto logits = fp32_logits(std::move(product), cap);  // moved: nobody holds a narrow one beside the wide
   const auto slope = wanted ? slope_of_cap(logits, cap) : at::Tensor();
   take_log_probabilities(logits, labels, values, normalizers);
   if (slope.defined()) logits.mul_(slope);
