@@ -276,20 +276,21 @@ std::pair<Id, Id> DecoderTape::rotate(Id queries, Id keys, bool together) {
   return {turned_q, turned_k};
 }
 
-Id DecoderTape::attend(Id q, Id k, Id v, std::optional<Id> fused) {
+Id DecoderTape::attend(Id q, Id k, Id v, std::int64_t number, std::optional<Id> fused) {
   const auto& decoder = shape_->decoder;
   if (decoder.caps_scores) return attend_capped(q, k, v);
   if (fused) t_->save(*fused);  // values are a slice of it
   const auto of_q = bytes_of_heads(decoder.heads), of_k = bytes_of_heads(decoder.kv_heads);
   const auto sums = t_->make(4 * batch_.tokens() * decoder.heads);
   const auto mixed = t_->make(of_q);
-  for (const auto id : {q, k, v, mixed, sums}) t_->save(id);
+  const auto seen = mask(number);
+  for (const auto id : {q, k, v, mixed, sums, seen.value_or(sums)}) t_->save(id);
   t_->node([=, this] {
     const auto cuda = on_host() ? 0 : of_q / batch_.compute_bytes * 4 + 2 * of_q;
     t_->give(q, of_q, 2 * of_k + cuda);
     t_->give(k, of_k);
     t_->give(v, of_k);
-    for (const auto id : {q, k, v, mixed, sums}) t_->free_saved(id);
+    for (const auto id : {q, k, v, mixed, sums, seen.value_or(sums)}) t_->free_saved(id);
     if (fused) t_->free_saved(*fused);
     t_->free_gradient(mixed);
   });
@@ -330,7 +331,7 @@ Id DecoderTape::add(Id x, Id change, bool needs) {
 
 Id DecoderTape::attention(Id y, std::int64_t number, bool needs) {
   const auto& d = shape_->decoder;
-  if (d.latent_keys > 0) return latent_attention(y, needs);
+  if (d.latent_keys > 0) return latent_attention(y, number, needs);
   const auto tokens = batch_.tokens(), queries = d.heads * d.head_dim, keys = d.kv_heads * d.head_dim;
   const Linear of_keys{d.width, keys, d.qkv_bias};
   std::optional<Id> fused;
@@ -362,7 +363,7 @@ Id DecoderTape::attention(Id y, std::int64_t number, bool needs) {
     t_->drop(k);
     q = normal_q, k = normal_k;
   }
-  const auto mixed = d.sinks ? attend_to_sinks(q, k, v) : attend(q, k, v, fused);
+  const auto mixed = d.sinks ? attend_to_sinks(q, k, v, number) : attend(q, k, v, number, fused);
   const auto out = linear(mixed, {queries, d.width, d.out_bias}, tokens, true);
   for (const auto id : {q, k, v, mixed}) t_->drop(id);
   if (fused) t_->drop(*fused);
@@ -395,79 +396,6 @@ Id DecoderTape::mlp(Id y, bool needs, std::int64_t hidden_width) {
   for (const auto id : {gate, up, active}) t_->drop(id);
   if (fused) t_->drop(*fused);
   return out;
-}
-
-/// Each token's rows for its experts, their hidden layers and answers; all experts are two parameters.
-Id DecoderTape::experts(Id y, bool needs) {
-  const auto& d = shape_->decoder;
-  const auto tokens = batch_.tokens(), rows = tokens * d.per_token;
-  const bool trains = !adapts();
-  const auto wide = of(rows * d.width), hidden = of(rows * d.expert_width);
-  const auto logits = linear(y, {.in = d.width, .out = d.experts, .adapted = false}, tokens, needs);
-  const auto chances = t_->make(4 * tokens * d.experts);
-  t_->save(chances);
-  t_->node([=, this] {
-    t_->give(logits, of(tokens * d.experts), 2 * 4 * tokens * d.experts);
-    t_->free_saved(chances);
-  });
-  t_->drop(logits);
-  const auto places = t_->make(8 * rows * 6);  // choices, orders and their inverses, weights
-  t_->save(places);
-  t_->node([=, this] { t_->free_saved(places); });
-  const auto sorted = t_->make(wide);
-  t_->node([=, this] {
-    if (needs) t_->give(y, of(tokens * d.width), wide);
-    t_->free_gradient(sorted);
-  });
-  const auto gate_up = t_->make(2 * hidden);
-  t_->save(sorted);  // grouped_linear does, whatever is trained
-  t_->node([=, this] {
-    t_->give(sorted, wide, trains ? of(d.experts * 2 * d.expert_width * d.width) : 0);
-    t_->free_saved(sorted);
-    t_->free_gradient(gate_up);
-    if (trains) t_->parameter(d.experts * 2 * d.expert_width * d.width);
-  });
-  const auto active = t_->make(hidden);
-  if (d.clamps) t_->meter().touch(Part::Activations, 2 * hidden);
-  t_->save(gate_up);
-  t_->node([=, this] {
-    const auto beside = d.clamps ? 4 * hidden : 2 * hidden;  // of gate and up, which become one
-    t_->meter().touch(Part::Activations, 3 * hidden);
-    t_->meter().add(Part::Activations, beside);
-    t_->give(gate_up, 2 * hidden);
-    t_->meter().remove(Part::Activations, beside);
-    t_->free_gradient(active);
-    t_->free_saved(gate_up);
-  });
-  const auto answers = t_->make(wide);
-  t_->save(active);
-  t_->node([=, this] {
-    t_->give(active, hidden, trains ? of(d.experts * d.expert_width * d.width) : 0);
-    t_->free_saved(active);
-    t_->free_gradient(answers);
-    if (trains) t_->parameter(d.experts * d.expert_width * d.width);
-  });
-  const auto ordered = t_->make(wide);
-  t_->save(ordered);
-  t_->node([=, this] {
-    t_->give(answers, wide);
-    t_->free_saved(ordered);
-    t_->free_gradient(ordered);
-  });
-  t_->drop(gate_up), t_->drop(active);
-  t_->meter().touch(Part::Activations, wide);  // times the weights
-  const auto out = t_->make(of(tokens * d.width));
-  t_->node([=, this] {
-    t_->give(ordered, wide, wide);
-    t_->free_gradient(out);
-  });
-  for (const auto id : {sorted, answers, ordered, chances, places}) t_->drop(id);
-  if (d.shared_width == 0) return out;
-  const auto shared = mlp(y, needs, d.shared_width);
-  const auto both = made_of({out, shared}, of(tokens * d.width));
-  t_->drop(out);
-  t_->drop(shared);
-  return both;
 }
 
 Id DecoderTape::layer(Id x, std::int64_t number, bool needs) {

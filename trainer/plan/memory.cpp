@@ -88,6 +88,7 @@ class Step {
     }
     marks.push_back(tape.nodes());
     decoder.loss(outputs.back(), layers > 0 || !adapts);
+    if (!way_.recompute) decoder.drop_masks();
     tape.drop(outputs.back());
 
     tape.backward(marks.back());
@@ -101,6 +102,7 @@ class Step {
                      : tape.backward(marks[i]);
       engine_.close(current, reduces, last);
     }
+    if (way_.recompute) decoder.drop_masks();
     current = 0;
     if (!adapts) tape.backward();
     if (!adapts && shape_->decoder.tied_head) {
@@ -115,6 +117,7 @@ class Step {
   void again(Tape& outer, Tape::Id x, Tape::Id out, std::int64_t number, bool needs, std::size_t current) {
     auto tape = tape_of(current);
     DecoderTape decoder(tape, *shape_, way_.batch);
+    decoder.has_masks = true;
     const auto input = tape.make(0);
     const auto output = decoder.layer(input, number, needs);
     tape.lend(output);
@@ -135,6 +138,17 @@ class Step {
   EngineMemory engine_;
 };
 
+/// Bytes of the largest mask at most, or none where no layer has one; -1: they do not fit the number.
+std::int64_t mask_bytes(const DecoderShape& shape, const Batch& batch) {
+  bool any = false;
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) any = any || has_mask(shape, batch, layer);
+  std::int64_t bytes = 0;
+  const auto side = batch.length + 1;
+  if (!any) return 0;
+  return __builtin_mul_overflow(side, side, &bytes) || __builtin_mul_overflow(bytes, 8 * batch.rows, &bytes) ? -1
+                                                                                                             : bytes;
+}
+
 /// Throws where one tensor would have more than 2^45 bytes, or the model more than 4096 layers: sums stay below 2^63.
 void check_sizes(const DecoderShape& shape, const Batch& batch) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 45, kMostLayers = 4096;
@@ -143,7 +157,9 @@ void check_sizes(const DecoderShape& shape, const Batch& batch) {
   std::int64_t tokens = 0, bytes = 0;
   const bool too_many = __builtin_mul_overflow(batch.rows, batch.length, &tokens) ||
                         __builtin_mul_overflow(tokens, 8 * widest, &bytes) || bytes > kMostBytes;
-  if (too_many || shape.layers > kMostLayers) {
+  const bool too_deep = shape.layers > kMostLayers;
+  const auto masks = too_many || too_deep ? 0 : mask_bytes(shape, batch);
+  if (too_many || too_deep || masks < 0 || masks > kMostBytes) {
     throw std::invalid_argument("a micro-batch of " + std::to_string(batch.rows) + " rows of " +
                                 std::to_string(batch.length) + " tokens through " + std::to_string(shape.layers) +
                                 " layers of width " + std::to_string(widest) +

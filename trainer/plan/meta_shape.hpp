@@ -46,7 +46,9 @@ inline DecoderShape decoder_shape(const DecoderConfig& config) {
                      .caps_scores = config.score_cap > 0,
                      .caps_logits = config.logit_cap > 0,
                      .turned = {},
-                     .sparse = {}};
+                     .sparse = {},
+                     .windows = config.windows,
+                     .chunks = config.chunks};
   shape.sinks = config.sinks;
   shape.norms_turned = config.turned_norm_eps.has_value();
   shape.heats = config.temperature.has_value();
@@ -66,7 +68,7 @@ inline DecoderShape decoder_shape(const DecoderConfig& config) {
     shape.sparse = config.experts->layers;
     shape.shared_width = config.experts->shared_width;
     shape.sigmoid_router = config.experts->routing == Routing::Sigmoid;
-    shape.balances = !shape.sigmoid_router && config.experts->routing != Routing::SigmoidOfBest;
+    shape.router_bias = config.experts->routing == Routing::SoftmaxOfBest;
     shape.expert_biases = config.experts->biases;
     shape.clamps = config.experts->gate == ExpertGate::Clamped;
     shape.scales_inputs = config.experts->routing == Routing::SigmoidOfBest;

@@ -45,11 +45,20 @@ struct DecoderShape {
   bool sinks = false, norms_turned = false, heats = false;  ///< heats: queries of layers that do not turn
   std::vector<bool> turned;                                 ///< which layers' heads turn; empty: all
   std::int64_t experts = 0, per_token = 0, expert_width = 0, shared_width = 0;
-  bool sigmoid_router = false, balances = false, expert_biases = false, clamps = false, scales_inputs = false;
-  std::vector<bool> sparse;  ///< which layers have experts; empty: none
+  bool sigmoid_router = false;  ///< computed in fp32
+  bool router_bias = false, expert_biases = false, clamps = false, scales_inputs = false;
+  std::vector<bool> sparse;                             ///< which layers have experts; empty: none
+  std::vector<std::int64_t> windows = {}, chunks = {};  ///< of each layer, as DecoderConfig's; 0 or empty: all are seen
 
   bool turns(std::int64_t layer) const { return turned.empty() || turned[static_cast<std::size_t>(layer)]; }
   bool is_sparse(std::int64_t layer) const { return !sparse.empty() && sparse[static_cast<std::size_t>(layer)]; }
+  std::int64_t window(std::int64_t layer) const { return of_layer(windows, layer); }
+  std::int64_t chunk(std::int64_t layer) const { return of_layer(chunks, layer); }
+
+ private:
+  static std::int64_t of_layer(const std::vector<std::int64_t>& all, std::int64_t layer) {
+    return all.empty() ? 0 : all[static_cast<std::size_t>(layer)];
+  }
 };
 
 struct ModelShape {

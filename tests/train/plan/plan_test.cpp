@@ -79,9 +79,40 @@ TEST_CASE("what is too large to be counted is refused, and so are units that are
   CHECK(of(1, 16) > 0);
   CHECK_THROWS_WITH_AS(of(1 << 20, std::int64_t{1} << 30), doctest::Contains("ask for fewer"), std::invalid_argument);
   CHECK_THROWS_AS(of(std::int64_t{1} << 40, std::int64_t{1} << 40), std::invalid_argument);
+  shape.decoder.windows = {16, 0};
+  CHECK(of(1, 1 << 20) > of(1, 16));
+  CHECK_THROWS_WITH_AS(of(1, 1 << 22), doctest::Contains("ask for fewer"), std::invalid_argument);  // its mask
+  CHECK_THROWS_AS(of(1, std::int64_t{1} << 33), std::invalid_argument);
   shape.units.pop_back();
   CHECK_THROWS_WITH_AS(of(1, 16), doctest::Contains("expected a root and 2 layers, got 2 units"),
                        std::invalid_argument);
+}
+
+TEST_CASE("a mask of the square of a row: of a host's windows, of chunks and sinks everywhere") {
+  auto shape = llama(2, 64, 128, 100);
+  const std::int64_t length = 4096, square = length * length;
+  const auto more = [&](Kernels kernels, bool packed, bool recompute) {
+    Way way{.batch = {.rows = 3, .length = length, .compute_bytes = 2, .kernels = kernels}, .recompute = recompute};
+    auto plain = shape;
+    plain.decoder.windows = plain.decoder.chunks = {};
+    const auto without = predict_memory(plain, way).activations;
+    way.batch.packed = packed;
+    return predict_memory(shape, way).activations - without;
+  };
+  // Made from distances in 8 bytes and what is seen, in bytes.
+  const auto holds = [&](std::int64_t bytes, std::int64_t rows, std::int64_t masks) {
+    CHECK(bytes >= masks * rows * 2 * square);
+    CHECK(bytes <= masks * rows * 2 * square + (8 + 2 * rows) * square);
+  };
+  CHECK(more(Kernels::Host, false, false) == 0);
+  shape.decoder.windows = {64, 0};
+  holds(more(Kernels::Host, false, true), 1, 1);  // one for all rows
+  CHECK(more(Kernels::Cuda, false, true) == 0);   // by lengths
+  CHECK(more(Kernels::Cuda, true, true) == 0);
+  holds(more(Kernels::Host, true, true), 3, 2);  // of the window's layer and the other's
+  shape.decoder.windows = {};
+  shape.decoder.chunks = {64, 0};
+  holds(more(Kernels::Cuda, false, true), 3, 1);
 }
 
 TEST_CASE("a machine is read strictly: what has no unit or another's is refused with what was expected") {
