@@ -58,6 +58,9 @@ class Sampler {
   std::int64_t rows(std::int64_t epoch);
   std::int64_t steps(std::int64_t epoch);
 
+  /// Tokens of a packed row.
+  std::uint64_t row_length() const { return options_.row_length; }
+
   /// Used rows of the current epoch are behind this.
   const SamplerState& state() const { return state_; }
   /// Goes on from `state`: with the same global_rows, on any number of ranks, with the steps that would have come. With

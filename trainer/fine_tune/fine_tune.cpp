@@ -103,6 +103,11 @@ void say_what_is_done(const FineTuning& tuning, const ModelSize& size) {
   }
   std::cerr << "training " << size.trainable << " of " << size.parameters << " parameters for "
             << training.options.steps << " steps of " << rows_of_step(options, training.place.world_size) << " rows\n";
+  if (options.packing && options.max_length == 0) {
+    std::cerr << "note: packing without max_length: rows of " << tuning.sampler.row_length() << " tokens, while "
+              << "max_position_embeddings is " << tuning.model->config().max_positions
+              << "; set max_length for other rows\n";
+  }
   if (training.position.step > 0) std::cerr << "resuming after step " << training.position.step << '\n';
 }
 

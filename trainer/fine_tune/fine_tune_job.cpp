@@ -191,7 +191,7 @@ class FineTuneJob final : public Job {
   void next_batches() {
     auto rows = tuning_.sampler.next();
     auto options = tuning_.goal->batch_options();
-    if (tuning_.options.packing) options.pad_to = row_length(tuning_.options, tuning_.model->config());
+    if (tuning_.options.packing) options.pad_to = static_cast<std::int64_t>(tuning_.sampler.row_length());
     rows.micro_batches.resize(static_cast<std::size_t>(rows.most_micro_batches));
     batches_.clear();
     for (auto& each : rows.micro_batches) {

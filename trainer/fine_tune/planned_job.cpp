@@ -4,6 +4,7 @@
 
 #include "trainer/failure.hpp"
 #include "trainer/fine_tune/job_model.hpp"
+#include "trainer/fine_tune/training_data.hpp"
 #include "trainer/plan/meta_shape.hpp"
 #include "trainer/tuning/qlora.hpp"
 
@@ -12,9 +13,7 @@ namespace {
 
 /// Tokens of a row, as far as they are known before the data are: what a row may have at most.
 std::int64_t planned_length(const FineTuneOptions& options, const DecoderConfig& config) {
-  constexpr std::int64_t kUnknown = 2048;
-  if (options.max_length > 0) return options.max_length;
-  return options.packing ? config.max_positions : std::min(config.max_positions, kUnknown);
+  return options.max_length > 0 ? options.max_length : std::min(config.max_positions, kUsualRow);
 }
 
 plan::Method method_of(train::ParallelMethod method) {
@@ -52,7 +51,9 @@ plan::Way planned_way(const FineTuneOptions& options, const DecoderConfig& confi
   };
   const auto sequences = options.task == Task::Dpo || options.task == Task::Reward ? 2 : 1;
   return {.micro_batches = options.micro_batches(world_size),
-          .batch = {.rows = options.per_device_train_batch_size * sequences, .length = planned_length(options, config)},
+          .batch = {.rows = options.per_device_train_batch_size * sequences,
+                    .length = planned_length(options, config),
+                    .packed = options.packing},
           .recompute = options.gradient_checkpointing,
           .reshard_after_forward = options.reshard_after_forward.value_or(true),
           .reduce_every_micro_batch = options.reduce_every_micro_batch,

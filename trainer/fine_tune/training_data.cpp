@@ -70,6 +70,12 @@ void check_padding(const TokenFile& file, const FineTuneOptions& options, const 
   }
 }
 
+std::int64_t longest_sequence(const TokenFile& file) {
+  std::uint64_t longest = 1;
+  for (std::uint64_t i = 0; i < file->header().sequences; ++i) longest = std::max(longest, file->length(i));
+  return static_cast<std::int64_t>(longest);
+}
+
 }  // namespace
 
 TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, const DecoderConfig& config,
@@ -90,16 +96,14 @@ TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, c
   return file;
 }
 
-std::int64_t row_length(const FineTuneOptions& options, const DecoderConfig& config) {
+std::int64_t row_length(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config) {
   if (!options.packing) return 0;
-  return options.max_length > 0 ? options.max_length : config.max_positions;
+  if (options.max_length > 0) return options.max_length;
+  return std::max(std::min(config.max_positions, kUsualRow), longest_sequence(file));
 }
 
 std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config) {
-  if (options.packing) return row_length(options, config);
-  std::uint64_t longest = 1;
-  for (std::uint64_t i = 0; i < file->header().sequences; ++i) longest = std::max(longest, file->length(i));
-  return static_cast<std::int64_t>(longest);
+  return options.packing ? row_length(file, options, config) : longest_sequence(file);
 }
 
 RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config) {
@@ -118,7 +122,7 @@ Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, cons
       {.seed = static_cast<std::uint64_t>(options.data_seed),
        .shuffle = options.train_dataloader_shuffle,
        .packing = options.packing,
-       .row_length = static_cast<std::uint64_t>(row_length(options, config)),
+       .row_length = static_cast<std::uint64_t>(row_length(file, options, config)),
        .global_rows = options.per_device_train_batch_size * options.micro_batches(world_size) * world_size,
        .micro_rows = options.per_device_train_batch_size},
       rank, world_size);

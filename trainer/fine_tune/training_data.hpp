@@ -18,8 +18,12 @@ namespace sealift::trainer {
 TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, const DecoderConfig& config,
                       bool checks);
 
-/// Tokens of a packed row, or 0 without packing.
-std::int64_t row_length(const FineTuneOptions& options, const DecoderConfig& config);
+/// Tokens of a row where max_length does not say it, as long as the model's context has so many: what most jobs take.
+inline constexpr std::int64_t kUsualRow = 2048;
+
+/// Tokens of a packed row, or 0 without packing. Without max_length the usual ones, or the longest sequence if it is
+/// longer: a whole context would be up to 10 million tokens of a row.
+std::int64_t row_length(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);
 
 /// Tokens of the longest row: a packed one's, or the longest sequence's.
 std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);

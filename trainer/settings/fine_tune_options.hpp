@@ -19,7 +19,7 @@ struct FineTuneOptions : ParallelOptions, HostOptions {
   std::vector<std::string> dataset;      ///< a token file, or what `tokenize` makes one of
   std::vector<std::string> val_dataset;  ///< the same for evaluation
   bool packing = false;
-  std::int64_t max_length = 0;  ///< tokens of a row; 0: the longest example's, or with packing the model's
+  std::int64_t max_length = 0;  ///< tokens of a row; 0: the longest example's, with packing at least 2,048
   std::string
       truncation_strategy;  ///< raise, delete, left, right, pairs, split; empty: raise, of pretrain's texts split
   std::string loss_scale = "default";  ///< default: all answers count; last_round; all

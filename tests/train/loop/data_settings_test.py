@@ -62,5 +62,21 @@ def split_dataset_ratio_holds_rows_out():
     check("split_dataset_ratio is of JSON lines" in done.stderr, done.stderr)
 
 
-run_parts([data_format_says_whose_keys_a_message_has, training_key_names_the_key_that_masks,
+def packing_without_max_length_has_rows_of_2048():
+    model = made.make_model(WORK / "far", max_position_embeddings=1 << 23)
+    lines = [chat(("user", str(number), {}), ("assistant", "red " * (1 + number % 9), {})) for number in range(300)]
+    data = WORK / "many.jsonl"
+    for name, further in (("short", []), ("long", [chat(("user", "long", {}), ("assistant", "blue " * 1500, {}))])):
+        made.write_lines(data, lines + further)
+        sequences, said = trained(f"far-{name}", "--model", model, "--data", data, "--packing", "true", *ONE_STEP)
+        longest = max(len(ids) for ids, _ in sequences)
+        rows = max(2048, longest)
+        check((longest > 2048) == bool(further), f"the longest example has {longest} tokens")
+        check(f"packing without max_length: rows of {rows} tokens, while max_position_embeddings is {1 << 23}" in said,
+              f"rows of {rows} tokens are not said: {said}")
+    _, said = trained("far-given", "--model", model, "--data", data, "--packing", "true", "--max_length", "4096", *ONE_STEP)
+    check("packing without" not in said, f"max_length is given: {said}")
+
+
+run_parts([packing_without_max_length_has_rows_of_2048, data_format_says_whose_keys_a_message_has, training_key_names_the_key_that_masks,
            dataset_dir_has_names_of_data, literal_markers_are_words, split_dataset_ratio_holds_rows_out])
