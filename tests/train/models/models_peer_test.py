@@ -79,6 +79,7 @@ WORLDS = [("none", 1, "recompute"), ("ddp", 2, "slices"), ("fsdp", 2, "recompute
 
 def batch_of(kind, vocabulary):
     """ids, positions, segments and labels as the trainer's TokenBatch has them."""
+    assert kind in ("plain", "packed", "padded", "left_padded"), kind
     random = torch.Generator().manual_seed(5)
     ids = torch.randint(0, vocabulary, (ROWS, TIME), generator=random)
     ids[0, :3] = 7
@@ -105,7 +106,7 @@ def batch_of(kind, vocabulary):
 
 
 def make(name, folder, reward=False):
-    family, changes, kind = MODELS[name]
+    family, changes, rows = MODELS[name]
     config = getattr(transformers, family + "Config")(**{**BASE, **changes}, **(dict(num_labels=1) if reward else {}))
     torch.manual_seed(sorted(MODELS).index(name))
     kind = transformers.AutoModelForSequenceClassification if reward else transformers.AutoModelForCausalLM
@@ -115,7 +116,7 @@ def make(name, folder, reward=False):
             if parameter.dim() == 1:  # norms and biases, which transformers makes ones and zeros
                 parameter.add_(torch.randn_like(parameter) * 0.2)
     model.save_pretrained(folder, max_shard_size="30KB")
-    save_file({key: value.contiguous() for key, value in batch_of(kind, config.vocab_size).items()},
+    save_file({key: value.contiguous() for key, value in batch_of(rows, config.vocab_size).items()},
               os.path.join(folder, "batch.safetensors"))
     return model
 
