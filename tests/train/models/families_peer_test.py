@@ -139,11 +139,11 @@ def opened(folder, attn_implementation="eager"):
 
 
 def over_nf4(model):
-    """Each linear layer but the head with the values that 4 bits keep. Blocks are taken as rows: of other rows
-    bitsandbytes 0.50 decodes some with the scales of others where the processor has AVX-512."""
+    """Each linear layer but the head and routers, with the values that 4 bits keep. Blocks are taken as rows: of other
+    rows bitsandbytes 0.50 decodes some with the scales of others where the processor has AVX-512."""
     with torch.no_grad():
         for name, module in model.named_modules():
-            if isinstance(module, torch.nn.Linear) and name != "lm_head":
+            if isinstance(module, torch.nn.Linear) and name != "lm_head" and not name.endswith(".router"):
                 flat = module.weight.flatten()
                 blocks = torch.nn.functional.pad(flat, (0, -len(flat) % 64)).view(-1, 64)
                 kept = dequantize_4bit(*quantize_4bit(blocks, blocksize=64, quant_type="nf4", compress_statistics=True))
@@ -248,6 +248,22 @@ def compare_defaults(comparison, program, names):
                 comparison.faults.append(f"{name}'s default has other tensors: {keys[:5]}")
 
 
+def computed(program, path, cases, models, batches):
+    """What transformers' forwards and steps give, while our program runs the cases; nothing where it failed."""
+    with open(path, "w") as file:
+        file.write("\n".join(cases) + "\n")
+    process = subprocess.Popen([program, path], env=dict(os.environ, OMP_NUM_THREADS="1"))
+    expected = {name: base.peer_forward(model, batches[name]) for name, model in models.items()}
+    losses = {name: base.peer_losses(model, batches[name]) for name, model in models.items()}  # these change the models
+    return (expected, losses) if process.wait(timeout=280) == 0 else None
+
+
+def tell_apart(comparison, what, wrong, right):
+    found = base.difference(wrong, right)
+    if found <= 10 * base.TOLERANCE:
+        comparison.faults.append(f"{what} differs by {found:.2e} only: it would not be noticed")
+
+
 def round_of(comparison, seed, programs, names):
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as top:
@@ -267,13 +283,10 @@ def round_of(comparison, seed, programs, names):
                 add("train", at(name), method, ranks, options, at(f"{name}.{method}.train"))
             add("save", at(name), *draw.choice((("fsdp", 2), ("ddp", 2), ("hsdp", 4))), "-", at(name + "_saved"))
             add("generate", at(name), "fsdp", 2, "-", at(name + ".generate"))
-        with open(at("cases"), "w") as file:
-            file.write("\n".join(cases) + "\n")
-        process = subprocess.Popen([programs[0], at("cases")], env=dict(os.environ, OMP_NUM_THREADS="1"))
-        expected = {name: base.peer_forward(models[name], batches[name]) for name in names}
-        losses = {name: base.peer_losses(models[name], batches[name]) for name in names}  # these change the models
-        if process.wait(timeout=280) != 0:
+        results = computed(programs[0], at("cases"), cases, models, batches)
+        if not results:
             return comparison.faults.append("the program failed")
+        expected, losses = results
         for name in names:
             compare_forward(comparison, name, at(name + ".forward"), at(name), expected[name], batches[name])
             for method, _, _ in WORLDS:
@@ -286,9 +299,8 @@ def round_of(comparison, seed, programs, names):
                             base.MODELS[name][1]["vocab_size"], world)
             compare_adapter(comparison, name, at(name), at(name + "_quantized"), programs[1],
                             base.MODELS[name][1]["vocab_size"], draw.choice((("ddp", 2, 0), ("fsdp", 2, 0))), stored=1)
-            found = base.difference(load_file(at(name + ".wrong"))["logits"], expected[name]["logits"])
-            if found <= 10 * base.TOLERANCE:
-                comparison.faults.append(f"a wrong {name} differs by {found:.2e} only: it would not be noticed")
+            tell_apart(comparison, f"a wrong {name}", load_file(at(name + ".wrong"))["logits"],
+                       expected[name]["logits"])
 
 
 def main(programs, seed=1, rounds=1, *names):

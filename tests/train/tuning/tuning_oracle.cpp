@@ -84,8 +84,8 @@ void train(const Job& job, const World& world) {
   add_lora(*model, read_adapter_config(job.adapter));
   auto policy = job.policy;
   if (job.stored) policy.store = store_projections(*model);
-  SafetensorsSource base(job.model);
-  const auto source = adapter_source(job.adapter, base);
+  const auto base = model_folder_source(job.model, config);
+  const auto source = adapter_source(job.adapter, *base);
   auto parallel = parallelize(*model, make_groups(world, make_mesh(policy, world.size)), policy, source.get());
   torch::optim::AdamW optimizer(parallel.shards(), torch::optim::AdamWOptions(5e-3));
   auto losses = torch::zeros({kSteps + 1}, at::kDouble);
@@ -105,7 +105,7 @@ void train(const Job& job, const World& world) {
   parallel.groups().world.all_reduce(losses).wait();
   save_adapter(job.out / "adapter", *model, parallel, job.model);
   save_model_folder(job.out / "merged", job.model, *model, parallel,
-                    {.changes = merge_adapters(*model, parallel, &base)});
+                    {.changes = merge_adapters(*model, parallel, base.get())});
   if (world.rank != 0) return;
   std::ofstream file(job.out / "losses");
   for (std::int64_t step = 0; step <= kSteps; ++step)
