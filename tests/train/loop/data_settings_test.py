@@ -66,7 +66,7 @@ def packing_without_max_length_has_rows_of_2048():
     model = made.make_model(WORK / "far", max_position_embeddings=1 << 23)
     lines = [chat(("user", str(number), {}), ("assistant", "red " * (1 + number % 9), {})) for number in range(300)]
     data = WORK / "many.jsonl"
-    for name, further in (("short", []), ("long", [chat(("user", "long", {}), ("assistant", "blue " * 1500, {}))])):
+    for name, further in (("short", []), ("long", [chat(("user", "long", {}), ("assistant", "blue " * 2500, {}))])):
         made.write_lines(data, lines + further)
         sequences, said = trained(f"far-{name}", "--model", model, "--data", data, "--packing", "true", *ONE_STEP)
         longest = max(len(ids) for ids, _ in sequences)
