@@ -115,6 +115,22 @@ def opened(folder, **options):
 plainly_opened, families.opened = families.opened, opened
 
 
+def tell_gpt_oss_of_sequences():
+    """transformers 5.23 makes gpt-oss' masks without the positions that tell packed sequences apart; here with them."""
+    from transformers.models.gpt_oss import modeling_gpt_oss as theirs
+    plain = theirs.GptOssModel.forward
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, **more):
+        if attention_mask is None and position_ids is not None:
+            known = dict(config=self.config, inputs_embeds=self.embed_tokens(input_ids), attention_mask=None,
+                         past_key_values=None, position_ids=position_ids)
+            attention_mask = {"full_attention": theirs.create_causal_mask(**known),
+                              "sliding_attention": theirs.create_sliding_window_causal_mask(**known)}
+        return plain(self, input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids, **more)
+
+    theirs.GptOssModel.forward = forward
+
+
 def balance(model, batch):
     """The router's loss, where transformers has one."""
     arguments = dict(use_cache=False, output_router_logits=True)
@@ -268,6 +284,7 @@ def round_of(comparison, seed, programs, names):
 
 
 if __name__ == "__main__":
+    tell_gpt_oss_of_sequences()
     families.FAMILIES = {name: row[:3] for name, row in FAMILIES.items()}
     families.round_of = round_of
     families.DEFAULTS = {"glm4_moe": dict(head_dim=128)}  # as published; the class alone has 96 heads of 4096 / 96
