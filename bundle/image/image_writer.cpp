@@ -18,7 +18,7 @@ using namespace detail;
 namespace {
 
 constexpr std::size_t kSectors = 4096;    // what a loop device and dm-verity count in
-constexpr unsigned kBlocksInFlight = 10;  // for each thread that compresses
+constexpr unsigned kBlocksInFlight = 40;  // for each thread that compresses: work while the disk is waited for
 constexpr std::uint32_t kNoExtendedAttributes = 0xFFFFFFFF;
 constexpr const char* kCannotWrite = "an image cannot be written";
 

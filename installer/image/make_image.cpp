@@ -14,6 +14,7 @@
 #include "installer/doctor/expected_tree.hpp"
 #include "installer/generations/generation.hpp"
 #include "installer/generations/withdrawn.hpp"
+#include "installer/image/files_ahead.hpp"
 #include "installer/image/image_chunks.hpp"
 #include "installer/image/image_tree.hpp"
 #include "installer/prefix/require_prefix.hpp"
@@ -31,7 +32,6 @@ using bundle::ErrorCode;
 namespace {
 
 constexpr std::string_view kScratch = ".sealift-image-";
-constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 void refuse_existing(const fs::path& file) {
   std::error_code ignored;
@@ -57,21 +57,6 @@ fs::path checked_place(const ImageRequest& request) {
   refuse_existing(chunk_list_of(file));
   if (request.verity) refuse_existing(hash_tree_of(file));
   return file;
-}
-
-void read_place(const Place& place, const bundle::ByteSink& sink) {
-  if (place.type == Place::Type::Text) return sink(bundle::as_bytes(place.text));
-  bundle::FileSource source(place.source());
-  if (source.size() != place.file.size) refuse_changed(place, std::to_string(source.size()) + " bytes");
-  bundle::Hasher hasher;
-  for (std::uint64_t at = 0; at < source.size();) {
-    const bundle::ByteView piece = source.view(at, kPiece);
-    hasher.update(piece);
-    sink(piece);
-    at += piece.size();
-  }
-  if (const bundle::Digest digest = hasher.finish(); digest != place.file.sha256)
-    refuse_changed(place, "sha256 " + digest.hex());
 }
 
 void count(const bundle::ImageTree& tree, MadeImage& made) {
@@ -122,14 +107,18 @@ void write(const Subject& subject, const fs::path& scratch, const ImageRequest& 
   bundle::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!file) bundle::throw_errno("an image cannot be written", path);
   progress.begin("writing the image", made.bytes);
-  const bundle::ReadImageFile read = [&](const bundle::ImageNode& node, const bundle::ByteSink& sink) {
-    read_place(subject.layout.at(node.path), [&](bundle::ByteView piece) {
+  const std::vector<std::size_t> order = image_order_of(subject.layout, tree, subject.interpreter);
+  std::vector<const Place*> places;
+  for (const std::size_t index : order) places.push_back(&subject.layout.at(tree[index].path));
+  FilesAhead ahead(std::move(places));
+  const bundle::ReadImageFile read = [&](const bundle::ImageNode&, const bundle::ByteSink& sink) {
+    ahead.read([&](bundle::ByteView piece) {
       sink(piece);
       progress.add(piece.size());
     });
   };
-  made.size = bundle::write_image(tree, image_order_of(subject.layout, tree, subject.interpreter), read,
-                                  {.time = *created, .threads = request.threads}, file, path);
+  made.size = bundle::write_image(tree, order, read, {.time = *created, .threads = request.threads}, file, path);
+  ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);  // the disk writes while the image is hashed; a hint
   progress.end();
   disk.close(std::move(file), path);
   const bundle::Bytes list = write_chunk_list(digest_chunks(path, request.threads));
