@@ -3,7 +3,9 @@
 // from which it is copied. What was read last is kept, within a bound.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,8 +20,13 @@ namespace sealift::bundle {
 class CheckedRange {
  public:
   // `size` bytes at `offset` of a payload that outlives this. Keeps at most `memory` bytes of chunks, one at least, and
-  // beside them one for each thread that reads.
-  CheckedRange(const PayloadReader& payload, std::uint64_t offset, std::uint64_t size, std::uint64_t memory);
+  // beside them one for each thread that reads. With a `patience`, a read that the medium does not answer in that time
+  // is an Io; the chunk is kept once it comes, and the destructor waits for it.
+  CheckedRange(const PayloadReader& payload, std::uint64_t offset, std::uint64_t size, std::uint64_t memory,
+               std::chrono::milliseconds patience = std::chrono::milliseconds(0));
+  CheckedRange(const CheckedRange&) = delete;
+  CheckedRange& operator=(const CheckedRange&) = delete;
+  ~CheckedRange();
 
   std::uint64_t size() const { return size_; }
   // Fills `out` from `offset`, which must lie inside with all that is wanted. Throws what PayloadReader::chunk throws;
@@ -33,18 +40,24 @@ class CheckedRange {
  private:
   using Chunk = std::shared_ptr<const ChunkBuffer>;
   struct Kept {
-    Chunk bytes;  // nullptr while somebody reads them
+    Chunk bytes;                 // nullptr while somebody reads them
+    std::exception_ptr failure;  // of who read them, for those that wait
     std::uint64_t used = 0;
   };
 
   Chunk chunk(std::uint64_t index) const;
+  void begin_reading(std::uint64_t index) const;
+  void read_chunk(std::uint64_t index) const;
+  [[noreturn]] void refuse_silence(std::uint64_t index) const;
   void forget_oldest() const;
 
   const PayloadReader& payload_;
   const std::uint64_t offset_, size_, memory_;
+  const std::chrono::milliseconds patience_;
   mutable std::mutex guard_;
   mutable std::condition_variable changed_;
-  mutable std::map<std::uint64_t, Kept> kept_;
+  mutable std::map<std::uint64_t, std::shared_ptr<Kept>> kept_;
+  mutable unsigned reading_ = 0;     // threads that wait for the medium
   mutable std::uint64_t bytes_ = 0;  // that are kept
   mutable std::uint64_t clock_ = 0;
   mutable std::uint64_t reads_ = 0;

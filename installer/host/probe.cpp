@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "installer/host/fuse_needs.hpp"
 #include "installer/host/probe_hardware.hpp"
 #include "installer/start/host_authorities.hpp"
 #include "sealift/bundle/native/elf.hpp"
@@ -189,6 +190,10 @@ Machine probe(const fs::path& root) {
   machine.locale = locale_of_environment();
   machine.compiler = compiler_of(root);
   machine.authorities = authorities_of(root);
+  FuseNeeds needs = fuse_needs_here();
+  needs.device = root / needs.device.relative_path();
+  needs.helper = root / needs.helper.relative_path();
+  machine.fuse = fuse_missing(needs);
   std::error_code ignored;
   machine.time_zones = fs::exists(root / "usr/share/zoneinfo/UTC", ignored);
   return machine;

@@ -19,6 +19,7 @@ struct Machine {
   std::string compiler = {};                        // a C compiler's path
   std::string authorities = {};                     // the path of the host's certificate authorities
   bool time_zones = false;                          // whether the host has their table
+  std::string fuse = {};                            // what mounting an image lacks, and what to do; "": nothing
 };
 
 // `root` is the root folder of the host's file system; the architecture is the running kernel's. What cannot be read is

@@ -10,13 +10,16 @@
 #include <thread>
 
 #include "bundle/image/image_reader.hpp"
+#include "installer/host/fuse_needs.hpp"
 #include "installer/image/image_chunks.hpp"
 #include "installer/mount/fuse_ready.hpp"
 #include "installer/mount/fuse_server.hpp"
 #include "installer/mount/mount_log.hpp"
 #include "installer/mount/start_record.hpp"
+#include "installer/prefix/require_prefix.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/child_process.hpp"
+#include "sealift/bundle/open_bundle.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::installer {
@@ -44,7 +47,34 @@ std::vector<bundle::Digest> chunks_of(const fs::path& image, const bundle::Paylo
   return bundle::read_chunk_list(list, payload);
 }
 
+// Whether a folder holds a seal, or the path is one.
+bool is_bundle(const fs::path& path) {
+  std::error_code ignored;
+  if (path.extension() == bundle::kSealSuffix) return fs::is_regular_file(path, ignored);
+  for (fs::directory_iterator it(path, ignored), end; !ignored && it != end; it.increment(ignored))
+    if (it->path().extension() == bundle::kSealSuffix) return true;
+  return false;
+}
+
 }  // namespace
+
+void refuse_without_image(const fs::path& asked) {
+  const fs::path path = without_slash(asked);
+  const bool bundle = is_bundle(path), prefix = !bundle && is_prefix(Prefix(path));
+  if (bundle || prefix)
+    throw Error(ErrorCode::Missing,
+                {.what = bundle ? "the bundle carries no image that can be mounted" : "a prefix is no image",
+                 .where = path.string(),
+                 .expected = "the file of an image",
+                 .next = "make one: sealift-install image " + path.string() +
+                         " -o FILE; then: sealift-install mount FILE DIR --digest what it printed"});
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    throw Error(ErrorCode::Usage, {.what = "a folder is no image",
+                                   .where = path.string(),
+                                   .expected = "the file of an image",
+                                   .next = "give the file that `sealift-install image` wrote"});
+}
 
 void mount_image(const MountOptions& options, const std::function<void(const Mounted&)>& ready) {
   require_fuse(fuse_needs_here());
@@ -53,7 +83,7 @@ void mount_image(const MountOptions& options, const std::function<void(const Mou
   MountLog log(options.log.empty() ? fs::path() : fs::absolute(options.log));
   const bundle::Payload payload = payload_of_image(image, options.digest);
   const bundle::PayloadReader reader(image.parent_path(), payload, chunks_of(image, payload));
-  const bundle::CheckedRange bytes(reader, 0, payload.size, options.memory);
+  const bundle::CheckedRange bytes(reader, 0, payload.size, options.memory, std::chrono::seconds(options.patience));
   const bundle::ImageReader tree(bytes, image.string());
   FuseServer server(tree, {.folder = folder,
                            .source = image.string(),

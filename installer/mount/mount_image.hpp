@@ -3,6 +3,7 @@
 // checked before a program got it. Nobody has to be root, and nothing is written.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 
@@ -18,6 +19,7 @@ struct MountOptions {
   std::filesystem::path prefetch;  // a record of a start: what it names is fetched ahead; it is noted anew at the end
   bool everybody = false;          // other users see the folder, too
   std::uint64_t memory = std::uint64_t{64} << 20;  // bytes of chunks that are kept, beside one for each reader
+  unsigned patience = 60;                          // seconds that a read waits for the medium
 };
 
 struct Mounted {
@@ -29,6 +31,10 @@ struct Mounted {
   std::uint64_t prefetched = 0;  // chunks that are fetched ahead
   int process = 0;               // that serves it
 };
+
+// Throws Missing, with the command that makes an image, when `path` is a bundle or a prefix: they carry none. Throws
+// Usage for any other folder.
+void refuse_without_image(const std::filesystem::path& path);
 
 // Mounts, calls `ready`, and returns when the folder is unmounted, or by SIGTERM. Throws Usage, Platform, Missing,
 // Conflict, Digest, Format; then nothing is mounted.

@@ -282,14 +282,27 @@ std::optional<Finding> compiler(const bundle::Manifest& manifest, const Machine&
                 .next = "torch.compile fails without one; all else works. Install gcc, or set CC"});
 }
 
+// Never a warning: what `apply` unpacks needs none of it.
+Finding mounting(const Machine& machine) {
+  return ok("mount", "FUSE, for `sealift-install mount` alone", machine.fuse.empty() ? "there" : machine.fuse);
+}
+
 }  // namespace
 
 std::vector<Finding> machine_findings(const bundle::Manifest& manifest, const Machine& machine, bundle::Time now) {
-  std::vector<Finding> findings = {
-      architecture(manifest, machine), glibc(manifest, machine),     libstdcxx(manifest, machine),
-      kernel(manifest, machine),       processor(manifest, machine), driver(manifest, machine),
-      gpus(manifest, machine),         shared_memory(machine),       locale(machine),
-      clock_of(manifest, now),         authorities(machine),         time_zones(manifest, machine)};
+  std::vector<Finding> findings = {architecture(manifest, machine),
+                                   glibc(manifest, machine),
+                                   libstdcxx(manifest, machine),
+                                   kernel(manifest, machine),
+                                   processor(manifest, machine),
+                                   driver(manifest, machine),
+                                   gpus(manifest, machine),
+                                   shared_memory(machine),
+                                   locale(machine),
+                                   clock_of(manifest, now),
+                                   authorities(machine),
+                                   time_zones(manifest, machine),
+                                   mounting(machine)};
   if (std::optional<Finding> finding = gpu_code(manifest, machine)) findings.push_back(std::move(*finding));
   if (std::optional<Finding> finding = compiler(manifest, machine)) findings.push_back(std::move(*finding));
   return findings;

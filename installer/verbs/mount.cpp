@@ -22,7 +22,14 @@ struct MountArguments {
 
 int run(const MountArguments& arguments) {
   MountOptions options = arguments.mount;
-  options.digest = fingerprint_of(arguments.digest).value();
+  refuse_without_image(options.image);
+  const std::optional<bundle::Digest> digest = fingerprint_of(arguments.digest);
+  if (!digest)
+    throw bundle::Error(bundle::ErrorCode::Usage, {.what = "the image's digest is not given",
+                                                   .where = options.image.string(),
+                                                   .expected = "--digest sha256:..., from a source that you trust",
+                                                   .next = "take what `sealift-install image` printed"});
+  options.digest = *digest;
   std::optional<Background> background;
   if (!arguments.foreground) background.emplace();
   mount_image(options, [&](const Mounted& mounted) {
@@ -52,12 +59,13 @@ void add_mount(bundle::Program& program) {
   verb.json(arguments->json);
   verb.option("IMAGE", arguments->mount.image, "the image; its chunk list lies beside it").required();
   verb.option("DIR", arguments->mount.folder, "the folder that shows it").required();
-  verb.option("--digest", arguments->digest, "what `image` printed (sha256:...): the digest of the chunk list")
-      .required();
+  verb.option("--digest", arguments->digest, "what `image` printed (sha256:...): the digest of the chunk list");
   verb.option("--log", arguments->mount.log, "the file that gets a line for each fault (default: the system's log)");
   verb.option("--prefetch", arguments->mount.prefetch,
               "a file of yours that keeps what a start read: that is fetched ahead now, and noted anew at the end");
   verb.option("--memory", arguments->mount.memory, "how many bytes of checked chunks are kept").bytes();
+  verb.option("--patience", arguments->mount.patience,
+              "seconds after which a read that the medium does not answer is an error for the program");
   verb.flag("--allow-other", arguments->mount.everybody, "other users see the folder, too, as /etc/fuse.conf allows");
   verb.flag("--foreground", arguments->foreground, "serve in this process, as a systemd unit does");
   verb.action([arguments] { return run(*arguments); });

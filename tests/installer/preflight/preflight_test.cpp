@@ -99,6 +99,14 @@ TEST_CASE("where nothing is wrong every row is good and nothing is refused") {
   refuse_failures(facts.all(), facts.manifest);
 }
 
+TEST_CASE("what mounting an image lacks is told, and warns of nothing") {
+  Facts facts;
+  CHECK(facts.row("mount").facts.got == "there");
+  facts.machine.fuse = "/dev/fuse: No such file or directory; root loads the kernel's module";
+  check_only(facts, "mount", Verdict::Ok, "root loads the kernel's module");
+  CHECK(warnings_of(facts.all()).empty());
+}
+
 TEST_CASE("architecture and C libraries below the bundle's floor are refused") {
   const auto no_libstdcxx = [](Facts& facts) { facts.machine.target.glibcxx = facts.machine.target.cxxabi = ""; };
   check_each({
