@@ -18,6 +18,7 @@
 #include "tests/support/hostile/hostile_tar.hpp"
 #include "tests/support/hostile/hostile_wheel.hpp"
 #include "tests/support/hostile/hostile_zip.hpp"
+#include "tests/support/image_trees.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/tiny_image.hpp"
 #include "tests/support/tiny_patch.hpp"
@@ -204,6 +205,22 @@ Good hub_catalogues() {
   return {{"good", bundle::write_hub_catalogue({model})}, {"two", bundle::write_hub_catalogue({model, scope})}};
 }
 
+// Small ones, since a fuzzer's inputs are: blocks, a shared one, zeros, a link.
+Good squashfs_images() {
+  const TempDir dir;
+  write_image_of({}, dir / "empty");
+  write_image_of({.paths = {{"bin/", ""},
+                            {"bin/tool", "#!/bin/sh\n"},
+                            {"bin/alias", ">tool"},
+                            {"lib/", ""},
+                            {"lib/blocks", std::string(150'000, 'b')},
+                            {"lib/small", noise(300, 2)},
+                            {"lib/zeros", std::string(140'000, '\0')}},
+                  .executable = "bin/tool"},
+                 dir / "tree");
+  return {{"empty", read_file(dir / "empty")}, {"tree", read_file(dir / "tree")}};
+}
+
 Good image_catalogues() {
   const TinyImage other{.tag = "2", .docker = true};
   return {{"good", bundle::write_image_catalogue({listed_image({})})},
@@ -266,6 +283,7 @@ std::vector<Family> families() {
           {"item_record", {}, {{"good", item_record()}}},
           {"git_login", {}, git_logins()},
           {"image_layout", {}, image_layouts()},
+          {"squashfs", {}, squashfs_images()},
           {"pylock", {}, {{"good", pylock()}}},
           {"metadata", {}, {{"good", metadata()}}},
           {"yaml",
