@@ -6,7 +6,8 @@
 #   compare_image.py --names          lists the comparisons
 # image_vs_mksquashfs: the same tree, block size, compression and threads, all read from memory, both synced; ours also
 # holds each file to its digest, and gives the same bytes again. import_*: `import torch`, warm; ours from the image, by
-# FUSE with each read checked, or by the kernel's mount; the peer is the prefix that apply made.
+# FUSE with each read checked, or by the kernel's mount; the peer is the prefix that apply made. import_*_cold: the same
+# with what it reads gone from the page cache, and with mounting.
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ import sys
 
 from closure import HOME, create, locked, race, run, say
 
-NAMES = ["image_vs_mksquashfs", "import_by_fuse", "import_by_kernel"]
+NAMES = ["image_vs_mksquashfs", "import_by_fuse", "import_by_fuse_cold", "import_by_kernel", "import_by_kernel_cold"]
 OUT = HOME / "image"
 PREFIX, IMAGE, PEERS, SHOWN, PAGES = OUT / "prefix", OUT / "image", OUT / "peers", OUT / "shown", OUT / "pycache"
 
@@ -28,6 +29,15 @@ def remove(*paths):
 
 def importing(root):
     return [["env", f"PYTHONPYCACHEPREFIX={PAGES}", root / "bin/python3", "-c", "import torch"]]
+
+
+def out_of_memory(*roots):
+    """Gives up the files' pages; nobody else's."""
+    for path in [path for root in roots for path in (root.rglob("*") if root.is_dir() else [root])]:
+        if path.is_file() and not path.is_symlink():
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def make_prefix(tools):
@@ -67,15 +77,20 @@ def compare_imports(install, pattern):
     ways = {"import_by_fuse": ([install, "mount", IMAGE, SHOWN, "--digest", f"sha256:{digest}", "--log", OUT / "log"],
                                [install, "unmount", SHOWN]),
             "import_by_kernel": (["mount", "-t", "squashfs", "-o", "loop,ro,nodev,nosuid", IMAGE, SHOWN], ["umount", SHOWN])}
-    for name in [name for name in ways if re.search(pattern, name)]:
+    for name in [name for name in ways if re.search(pattern, name) or re.search(pattern, f"{name}_cold")]:
         mount, unmount = ways[name]
         try:
             run(mount, stdout=sys.stderr)
         except subprocess.CalledProcessError:
             say(f"{name}: left out: this machine does not mount so")
             continue
-        race(name, "warm", {"ours": importing(SHOWN), "peer": importing(PREFIX / "current")})
+        peer = importing(PREFIX / "current")
+        if re.search(pattern, name):
+            race(name, "warm", {"ours": importing(SHOWN), "peer": peer})
         run(unmount, stdout=sys.stderr)
+        if re.search(pattern, f"{name}_cold"):
+            race(f"{name}_cold", "read from the disk", {"ours": [mount, *importing(SHOWN), unmount], "peer": peer},
+                 lambda side: out_of_memory(IMAGE) if side == "ours" else out_of_memory(PREFIX))
 
 
 def main():
