@@ -60,6 +60,8 @@ bool is_bundle(const fs::path& path) {
 
 void refuse_without_image(const fs::path& asked) {
   const fs::path path = without_slash(asked);
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored) && path.extension() != bundle::kSealSuffix) return;
   const bool bundle = is_bundle(path), prefix = !bundle && is_prefix(Prefix(path));
   if (bundle || prefix)
     throw Error(ErrorCode::Missing,
@@ -68,7 +70,6 @@ void refuse_without_image(const fs::path& asked) {
                  .expected = "the file of an image",
                  .next = "make one: sealift-install image " + path.string() +
                          " -o FILE; then: sealift-install mount FILE DIR --digest what it printed"});
-  std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw Error(ErrorCode::Usage, {.what = "a folder is no image",
                                    .where = path.string(),
