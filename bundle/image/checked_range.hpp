@@ -41,7 +41,7 @@ class CheckedRange {
   using Chunk = std::shared_ptr<const ChunkBuffer>;
   struct Kept {
     Chunk bytes;                 // nullptr while somebody reads them
-    std::exception_ptr failure;  // of who read them, for those that wait
+    std::exception_ptr failure;  // of the read, for all who wait for it
     std::uint64_t used = 0;
   };
 
