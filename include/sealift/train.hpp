@@ -60,6 +60,7 @@
 #include <sealift/train/flat/fill_shard.hpp>              // ... of a rank's shard
 #include <sealift/train/flat/stored_shard.hpp>            // a frozen shard that is kept encoded: the seam, int8, fp8
 #include <sealift/train/flat/nf4.hpp>                     // bitsandbytes' four bits: arithmetic
+#include <sealift/train/flat/nf4_decoder.hpp>             // ... decoded by a kernel: the seam
 #include <sealift/train/flat/nf4_codec.hpp>               // ... of a flat's shards
 #include <sealift/train/flat/stored_codec.hpp>            // which of these keeps a shard
 #include <sealift/train/flat/side_streams.hpp>            // copies from and to the host, beside the work

@@ -49,6 +49,7 @@
 #include <sealift/train/flat/side_streams.hpp>
 #include <sealift/train/flat/stored_codec.hpp>
 #include <sealift/train/flat/nf4_codec.hpp>
+#include <sealift/train/flat/nf4_decoder.hpp>
 #include <sealift/train/flat/nf4.hpp>
 #include <sealift/train/flat/stored_shard.hpp>
 #include <sealift/train/flat/guard.hpp>

@@ -4,6 +4,7 @@
 // all_kernels.cpp, and has a line of limits in limits.txt.
 #include "trainer/kernels/device_block.hpp"
 #include "trainer/kernels/head_body.hpp"
+#include "trainer/kernels/nf4_body.hpp"
 #include "trainer/kernels/rope_body.hpp"
 #include "trainer/kernels/swiglu_body.hpp"
 
@@ -41,5 +42,12 @@ SEALIFT_KERNEL(sealift_head_fp16, 512, HeadArgs, (head<Fp16, 1>))
 SEALIFT_KERNEL(sealift_head_fp32_by_4, 512, HeadArgs, (head<float, 4>))
 SEALIFT_KERNEL(sealift_head_bf16_by_8, 512, HeadArgs, (head<Bf16, 8>))
 SEALIFT_KERNEL(sealift_head_fp16_by_8, 512, HeadArgs, (head<Fp16, 8>))
+
+SEALIFT_KERNEL(sealift_nf4_fp32, 256, Nf4Args, (nf4<float, false>))
+SEALIFT_KERNEL(sealift_nf4_bf16, 256, Nf4Args, (nf4<Bf16, false>))
+SEALIFT_KERNEL(sealift_nf4_fp16, 256, Nf4Args, (nf4<Fp16, false>))
+SEALIFT_KERNEL(sealift_nf4_fp32_by_8, 256, Nf4Args, (nf4<float, true>))
+SEALIFT_KERNEL(sealift_nf4_bf16_by_8, 256, Nf4Args, (nf4<Bf16, true>))
+SEALIFT_KERNEL(sealift_nf4_fp16_by_8, 256, Nf4Args, (nf4<Fp16, true>))
 
 }  // namespace sealift::trainer::kernels

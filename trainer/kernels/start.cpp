@@ -2,6 +2,7 @@
 #include "trainer/kernels/start.hpp"
 
 #include "trainer/kernels/head.hpp"
+#include "trainer/kernels/nf4.hpp"
 #include "trainer/kernels/rope.hpp"
 #include "trainer/kernels/swiglu.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 std::string fault_of(Launcher& launcher, c10::Device device) {
   try {
-    for (const auto fault_of_piece : {rope_fault, swiglu_fault, head_fault}) {
+    for (const auto fault_of_piece : {rope_fault, swiglu_fault, head_fault, nf4_fault}) {
       if (auto fault = fault_of_piece(launcher, device); !fault.empty()) return fault;
     }
     return {};
@@ -26,6 +27,7 @@ std::string fault_of(Launcher& launcher, c10::Device device) {
 
 std::string adopt(std::shared_ptr<Launcher> launcher, c10::Device device) {
   const auto fault = fault_of(*launcher, device);
+  offer_nf4(device.type(), fault.empty());
   register_launcher(device.type(), fault.empty() ? std::move(launcher) : nullptr);
   return fault;
 }

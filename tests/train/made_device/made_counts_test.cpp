@@ -168,6 +168,23 @@ TEST_CASE("with kernels of its own a step of a decoder asks a device for fewer o
   CHECK(lora.waits.empty());
 }
 
+// Each of a layer's seven projections is decoded once in forward and once in backward: by tensors in 13 operations,
+// by the kernel in one.
+TEST_CASE("with a kernel of its own QLoRA decodes a projection in one operation") {
+  train::Policy policy{.method = train::ParallelMethod::Ddp};
+  policy.store = [](const std::string& name, const at::Tensor& parameter) {
+    const bool stored = !parameter.requires_grad() && name.ends_with("_proj.weight");
+    return stored ? train::StoredAs::Nf4 : train::StoredAs::Plain;
+  };
+  const auto plain = counts_of(/*lora=*/true, policy);
+  const made::OwnKernels kernels;
+  const auto own = counts_of(/*lora=*/true, policy);
+  MESSAGE("with QLoRA a layer asks for " << plain.a_layer << " operations, with own kernels for " << own.a_layer);
+  CHECK(plain.a_layer <= 256);
+  CHECK(own.a_layer <= 77);
+  CHECK(own.waits.empty());
+}
+
 TEST_CASE("a step waits for a device nowhere, packed rows and prompts without labels included") {
   for (const bool lora : {false, true}) {
     CAPTURE(lora);

@@ -4,6 +4,7 @@
 
 #include <sealift/train/bodies.hpp>
 #include <sealift/train/flat/nf4.hpp>
+#include <sealift/train/flat/nf4_decoder.hpp>
 #include <sealift/train/flat/stored_shard.hpp>
 
 namespace sealift::train {
@@ -37,6 +38,9 @@ class Nf4Codec final : public StoredCodec {
 
   /// 8 bits for each of the scales `own` of shard `rank`, on the host: bitsandbytes' quantize_blockwise.
   at::Tensor quantize_scales(const at::Tensor& own, std::int64_t rank) const;
+
+  /// `part` of parameter `index` as a kernel decodes it, from the message that has it.
+  EncodedNf4 encoded_part(const at::Tensor& message, std::size_t index, const Fragment& part) const;
 
   /// The scales of `part` of parameter `index`, from the message that has it. [blocks] fp32
   at::Tensor scales_of(const at::Tensor& message, std::size_t index, const Fragment& part) const;

@@ -45,10 +45,23 @@ SEALIFT_BODY void Nf4Codec::decode(at::Tensor whole, const at::Tensor& messages,
     for (std::size_t i = 0; i < layout_.placements.size(); ++i) {
       const auto part = layout_.fragment(i, rank);
       if (part.numel == 0) continue;
-      nf4::dequantize(message.narrow(0, part.in_shard / 2, (part.numel + 1) / 2), scales_of(message, i, part),
-                      whole.narrow(0, rank * layout_.shard_numel + part.in_shard, part.numel), code_);
+      const auto out = whole.narrow(0, rank * layout_.shard_numel + part.in_shard, part.numel);
+      const auto encoded = encoded_part(message, i, part);
+      if (!decode_nf4(encoded, out)) nf4::dequantize(encoded.codes, scales_of(message, i, part), out, code_);
     }
   }
+}
+
+SEALIFT_BODY EncodedNf4 Nf4Codec::encoded_part(const at::Tensor& message, std::size_t index,
+                                               const Fragment& part) const {
+  const auto groups = nf4::groups_of(nf4::blocks_of(layout_.placements[index].numel));
+  return {
+      .codes = message.narrow(0, part.in_shard / 2, (part.numel + 1) / 2),
+      .scale_codes = message.narrow(0, layout_.shard_numel / 2 + part.in_shard / kBlock, nf4::blocks_of(part.numel)),
+      .code = code_,
+      .map = map_,
+      .statistics = statistics_.narrow(0, first_statistic(index), 1 + groups),
+      .first_block = part.in_parameter / kBlock};
 }
 
 SEALIFT_BODY std::int64_t Nf4Codec::first_statistic(std::size_t index) const {
