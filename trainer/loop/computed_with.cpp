@@ -2,6 +2,8 @@
 // See computed_with.hpp.
 #include "trainer/loop/computed_with.hpp"
 
+#include "trainer/kernels/launcher.hpp"
+
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 
@@ -15,6 +17,7 @@ nlohmann::json means_of(const Place& place) {
   const auto* name = device.contains("name") ? "name" : "type";
   nlohmann::json means{{"ranks", place.world_size},
                        {"mesh", c10::str(place.mesh.replicate, "x", place.mesh.shard)},
+                       {"own_kernels", kernels::launcher_of(place.device.device) != nullptr},
                        {"device", device.contains(name) ? nlohmann::json(device[name]) : nlohmann::json()}};
   if (!place.device.device.is_cpu()) return means;
   means["threads"] = at::get_num_threads();

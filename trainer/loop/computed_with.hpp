@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides in which order floats are summed: ranks and mesh, the device, threads and vector units.
+// What decides in which order floats are summed: ranks and mesh, the device, threads and vector units, kernels of
+// our own.
 // Kept in a checkpoint's notes; a run that goes on with others agrees to rounding, not bit for bit, and says so.
 #pragma once
 
