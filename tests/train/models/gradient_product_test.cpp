@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products that add themselves to the engine's gradients, as plain autograd has them: a weight that is used twice, one
-// that somebody listens to, several micro-batches and ranks.
+// that somebody listens to, several micro-batches and ranks. They are counted, since a gradient that is a tensor first
+// has the same numbers.
 #include "tests/support/ranks.hpp"
 #include "trainer/models/projection.hpp"
 
+#include <ATen/record_function.h>
 #include <doctest/doctest.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <atomic>
 
 using namespace sealift;
 using namespace sealift::trainer;
@@ -60,11 +65,40 @@ double norm_of(const std::map<std::string, at::Tensor>& gradients) {
   return std::sqrt(sum);
 }
 
+std::atomic<std::int64_t> products{0};
+
+/// While it lives, counts the products that add themselves to a buffer in a backward: nothing else here asks for
+/// addmm.out there.
+class CountedProducts {
+ public:
+  CountedProducts()
+      : handle_(at::addGlobalCallback(at::RecordFunctionCallback(&see).scopes({at::RecordScope::FUNCTION}))) {
+    products = 0;
+  }
+  ~CountedProducts() { at::removeCallback(handle_); }
+  CountedProducts(const CountedProducts&) = delete;
+  CountedProducts& operator=(const CountedProducts&) = delete;
+
+ private:
+  static std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& function) {
+    const auto name = function.operator_name();
+    const bool adds = name && name->name == "aten::addmm" && name->overload_name == "out";
+    if (adds && torch::autograd::get_current_graph_task_id() != -1) ++products;
+    return nullptr;
+  }
+
+  at::CallbackHandle handle_;
+};
+
+/// Of one backward: two units of two projections, each of which is used twice.
+constexpr std::int64_t kProducts = 8;
+
 }  // namespace
 
 TEST_CASE("a weight that is used twice gets the gradient of both uses, over micro-batches and ranks") {
   const auto expected = plain_gradients();
   for (const auto method : {train::ParallelMethod::Ddp, train::ParallelMethod::Fsdp}) {
+    const CountedProducts counted;
     on_ranks(kRanks, [&](const train::World& world) {
       const train::Policy policy{.method = method};
       train::Shardable<RootOfTwice> model;
@@ -80,10 +114,12 @@ TEST_CASE("a weight that is used twice gets the gradient of both uses, over micr
         CHECK_MESSAGE(at::allclose(shard.grad(), expected.at(name), 1e-5, 1e-6), name);
       }
     });
+    CHECK(products == kRanks * kMicroBatches * kProducts);
   }
 }
 
 TEST_CASE("who listens to a weight's gradient hears the whole of it") {
+  const CountedProducts counted;
   on_ranks(kRanks, [&](const train::World& world) {
     const train::Policy policy{.method = train::ParallelMethod::Ddp};
     train::Shardable<RootOfTwice> model;
@@ -100,4 +136,5 @@ TEST_CASE("who listens to a weight's gradient hears the whole of it") {
     CHECK(heard.size() == 1);
     CHECK(at::allclose(weight.grad(), heard[0] * 2, 1e-5, 1e-6));
   });
+  CHECK(products == kRanks * (2 * kProducts - 2));  // without the two uses that were heard
 }
