@@ -122,7 +122,10 @@ StepCounts counts_of(bool lora, const train::Policy& policy = {}) {
 // of 208 (69) not: 47 of the 74 are products, 14 of the projections and 33 of adapters and their gradients. What else
 // there is has no fused form in ATen: queries and keys are turned in 9, SwiGLU takes 6, residuals and their
 // gradients 4. Residuals could be added by the products before them (72): until PyTorch's #191706 (2026) a card copies
-// what is added first, which is as many launches and bytes.
+// what is added first, which is as many launches and bytes. Three pairs of gate's and up's adapters could be batched,
+// with their `b` stacked before (72, both 70). Products of the frozen weights (6 fewer) would need these side by side,
+// which a bias of each, or a storage of its own, prevents; a copy costs more than it saves. So views and joins end at
+// 70, and a kernel of one's own goes below (63, in the case after).
 TEST_CASE("a step of a decoder asks a device for no more operations and waits than before") {
   const auto full = counts_of(/*lora=*/false), lora = counts_of(/*lora=*/true);
   MESSAGE("a layer asks for " << full.a_layer << " operations in a full step, " << lora.a_layer << " with LoRA, of "
