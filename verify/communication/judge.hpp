@@ -20,9 +20,9 @@ void judge_right(const std::vector<Measured>& all, Check& check);
 void judge_bandwidth(const std::vector<Measured>& all, const nlohmann::json& expected, Check& check);
 
 /// Judges {"cpu", "hosts", "nodes": names, "facts", "pairs": [[one, other, bytes, seconds, seconds of the slowest]],
-/// "packets": [[from, to, sent, lost, exchanges that lost, exchanges]], "faults", "processors"}: bandwidth between
-/// nodes in each direction at once, held to each other and to `pair` of [communication.at_least_gb]; between hosts also
-/// what was lost.
+/// "packets": [[from, to, sent, lost, exchanges that lost, exchanges, dropped by from's kernel meanwhile]], "faults",
+/// "processors"}: bandwidth between nodes in each direction at once, held to each other and to `pair` of
+/// [communication.at_least_gb]; between hosts also what was lost.
 void judge_pairs(const std::vector<Measured>& all, const nlohmann::json& expected, Check& check);
 
 }  // namespace sealift::verify

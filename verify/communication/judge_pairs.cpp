@@ -156,6 +156,11 @@ void judge_pairs(const std::vector<Measured>& all, const Json& expected, Check& 
                            {},
                            ""});
   if (accuse_of_rates(culprits, slow, all, check)) return;
+  if (const auto dropped = between_hosts ? dropped_at_hosts(all, nodes) : std::nullopt) {
+    check.outcome = Outcome::NotRun;
+    check.reason = *dropped;
+    return;
+  }
   check.outcome = Outcome::Pass;
   const auto n = std::to_string(rates.size()), m = std::to_string(nodes.size());
   check.reason = {rates.size() == 1

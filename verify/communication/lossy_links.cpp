@@ -7,6 +7,7 @@
 #include "verify/communication/all_ranks.hpp"
 #include "verify/wording/numbers.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -17,20 +18,30 @@ using Way = std::pair<std::size_t, std::size_t>;  ///< from, to
 
 struct Losses {
   std::int64_t sent = 0, lost = 0, losing = 0, exchanges = 0;
+  std::int64_t dropped = 0;  ///< by the receiver's kernel, and so not in `lost`
   double share() const { return sent > 0 ? static_cast<double>(lost) / static_cast<double>(sent) : 0; }
   bool too_many() const { return losing >= kLosingExchanges && lost >= kLostPackets && share() >= kLostShare; }
+  bool too_many_with_dropped() const { return Losses{sent, lost + dropped, losing, exchanges}.too_many(); }
 };
 
 std::map<Way, Losses> losses_by_way(const std::vector<Measured>& all, std::size_t nodes) {
   std::map<Way, Losses> ways;
+  std::map<Way, std::int64_t> dropped;  // by the first, while it received from the second
   for (const auto& measured : all) {
     if (!has_values(measured)) continue;
     for (const auto& way : measured.values.at("packets")) {
       const auto from = way.at(0).get<std::size_t>(), to = way.at(1).get<std::size_t>();
       if (from >= nodes || to >= nodes) throw std::invalid_argument("packets of a node that does not exist");
       const Losses losses{way.at(2), way.at(3), way.at(4), way.at(5)};
+      dropped[{from, to}] = way.at(6);
       if (losses.sent > 0) ways[{from, to}] = losses;
     }
+  }
+  for (auto& [way, losses] : ways) {
+    const auto found = dropped.find({way.second, way.first});
+    if (found == dropped.end() || losses.lost <= 0) continue;
+    losses.dropped = std::clamp<std::int64_t>(kMostJoined * found->second, 0, losses.lost);
+    losses.lost -= losses.dropped;
   }
   return ways;
 }
@@ -116,6 +127,25 @@ bool find_lossy_links(const std::vector<Measured>& all, const std::vector<Phrase
                       " 次交换中有 " + times + " 次"});
   }
   return true;
+}
+
+std::optional<Phrase> dropped_at_hosts(const std::vector<Measured>& all, const std::vector<Phrase>& nodes) {
+  std::optional<std::pair<Way, Losses>> worst;
+  for (const auto& [way, losses] : losses_by_way(all, nodes.size())) {
+    if (losses.too_many() || !losses.too_many_with_dropped()) continue;
+    if (!worst || losses.dropped > worst->second.dropped) worst = {way, losses};
+  }
+  if (!worst) return std::nullopt;
+  const auto dropped = std::to_string(worst->second.dropped), sent = std::to_string(worst->second.sent);
+  const auto &from = nodes[worst->first.first], &to = nodes[worst->first.second];
+  return Phrase{
+      "the machine was busy: of " + sent + " packets from " + from.en + " the kernel of " + to.en + " dropped up to " +
+          dropped + " itself, for want of a processor or of room in a socket " +
+          "(/proc/net/softnet_stat, /proc/net/netstat), so nobody is named for lost packets; run again " +
+          "when it does nothing else",
+      "机器繁忙：" + from.zh + " 发来的 " + sent + " 个数据包中，最多有 " + dropped + " 个被 " + to.zh +
+          " 的内核丢弃（处理器来不及处理或套接字缓冲区已满，见 /proc/net/softnet_stat 与 /proc/net/netstat），" +
+          "因此不因丢包认定任何一方；请在没有其他任务时重新运行"};
 }
 
 }  // namespace sealift::verify

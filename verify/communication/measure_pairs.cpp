@@ -2,6 +2,7 @@
 // Exchanges between two nodes at a time.
 // See measure.hpp.
 // In rounds of pairs that have nobody in common, so that each link is measured with its two ends to itself.
+#include "verify/communication/host_drops.hpp"
 #include "verify/communication/known_answers.hpp"
 #include "verify/communication/measure.hpp"
 #include "verify/communication/plan.hpp"
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <utility>
 
 namespace sealift::verify {
 namespace {
@@ -61,7 +63,8 @@ Nodes find_nodes(train::Collectives world, const std::string& host) {
 struct Exchanged {
   double best = 0, worst = 0;  ///< seconds
   PacketCounts packets;
-  std::int64_t losing = 0;  ///< exchanges in which packets were lost
+  std::int64_t losing = 0;   ///< exchanges in which packets were lost
+  std::int64_t dropped = 0;  ///< packets that this host's kernel dropped meanwhile
 };
 
 /// Exchanges with `peer`, a rank of the world, or none with -1: what came is checked.
@@ -86,12 +89,16 @@ class PairExchange {
     if (peer >= 0) counts[static_cast<std::size_t>(peer)] = rows;
     Exchanged done;
     TcpCounts counts_of_packets;
+    std::int64_t dropped_before = 0;
     // After the barrier this rank's peer has got all that was sent to it. The first exchange is not counted: in it TCP
     // finds out how much the path takes, which may cost some packets on any network.
     const auto count = [&](int exchange) {
       if (peer < 0 || exchange < 1) return;
       const auto packets = counts_of_packets.take();
+      const auto dropped = dropped_by_host();
+      const auto before = std::exchange(dropped_before, dropped);
       if (exchange < 2) return;
+      done.dropped += dropped - before;
       done.packets.sent += packets.sent;
       done.packets.lost += packets.lost;
       done.losing += packets.lost > 0 ? 1 : 0;
@@ -189,7 +196,7 @@ class Tournament {
     for (const auto& [pair, done] : mine_) {
       const bool first = rank_of(pair.first) == world_.rank();
       list.push_back({first ? pair.first : pair.second, first ? pair.second : pair.first, done.packets.sent,
-                      done.packets.lost, done.losing, PairExchange::kExchanges});
+                      done.packets.lost, done.losing, PairExchange::kExchanges, done.dropped});
     }
     return list;
   }
