@@ -120,4 +120,8 @@ void ScratchFolder::remove_abandoned(const fs::path& parent, std::string_view na
   }
 }
 
+void ScratchFolder::remove_abandoned_temporary(std::string_view name) {
+  remove_abandoned(temporary_files(), name);
+}
+
 }  // namespace sealift::bundle

@@ -30,6 +30,8 @@ class ScratchFolder {
 
   // Removes those of this user below `parent` that have this name, or any where it is empty, and that no process holds.
   static void remove_abandoned(const std::filesystem::path& parent, std::string_view name = {});
+  // The same where ScratchFolder(name) makes them.
+  static void remove_abandoned_temporary(std::string_view name);
 
  private:
   std::filesystem::path path_;

@@ -4,8 +4,6 @@
 // Forms of lines as NCCL 2.18 to 2.28 write them.
 #include "verify/communication/nccl_log.hpp"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -35,20 +33,10 @@ std::string kind_of_transport(const std::string& via) {
   return first + (second.empty() ? "" : "/" + second) + (rest.find("GDRDMA") != std::string::npos ? " GDRDMA" : "");
 }
 
-/// A file of ours that NCCL opens by its name: in a folder as /tmp, a name that can be foretold may be another user's
-/// link by then. Empty where none was made.
+/// A file of ours that NCCL opens by its name. Empty where none was asked for.
 std::string& own_log() {
   static std::string path;
   return path;
-}
-
-std::string new_log() {
-  std::error_code ignored;
-  auto pattern = (std::filesystem::temp_directory_path(ignored) / "sealift-verify-nccl-XXXXXX").string();
-  const int file = mkstemp(pattern.data());
-  if (file < 0) return {};
-  close(file);
-  return pattern;
 }
 
 }  // namespace
@@ -81,9 +69,9 @@ std::vector<Fact> facts_of_nccl_log(const std::string& text) {
   return list;
 }
 
-void ask_for_nccl_log() {
+void ask_for_nccl_log(const std::filesystem::path& folder) {
   if (std::getenv("NCCL_DEBUG") || std::getenv("NCCL_DEBUG_FILE")) return;
-  if ((own_log() = new_log()).empty()) return;
+  own_log() = (folder / "nccl.log").string();
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,GRAPH,P2P,SHM,NVLS", 0);
   setenv("NCCL_DEBUG_FILE", own_log().c_str(), 1);

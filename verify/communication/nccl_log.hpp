@@ -6,6 +6,7 @@
 
 #include "verify/verdict/check.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace sealift::verify {
 /// Names and values from the text of a log with NCCL_DEBUG=INFO, each name once.
 std::vector<Fact> facts_of_nccl_log(const std::string& text);
 
-/// Makes NCCL write such a log of this process to a file, unless the environment already says what it shall log.
-void ask_for_nccl_log();
+/// Makes NCCL write such a log of this process to a file in `folder`, which is this process's alone, unless the
+/// environment already says what it shall log.
+void ask_for_nccl_log(const std::filesystem::path& folder);
 
 /// The facts of this process's log; none without one. Reads at most 8 MiB of it.
 std::vector<Fact> facts_of_own_nccl_log();

@@ -41,8 +41,12 @@ void note_told(int signal) {
 /// So rank 0, told too, tells a rank that had ended before from ranks that end with it.
 class Heartbeat {
  public:
-  Heartbeat(const train::World& world, Lost lost)
-      : store_(world.store->clone()), rank_(world.rank), size_(world.size), lost_(std::move(lost)) {
+  Heartbeat(const train::World& world, Lost lost, std::function<void()> last)
+      : store_(world.store->clone()),
+        rank_(world.rank),
+        size_(world.size),
+        lost_(std::move(lost)),
+        last_(std::move(last)) {
     for (std::size_t i = 0; i < before_.size(); ++i) before_[i] = action_of(kEndingSignals[i]);
     handle_endings(note_told);
     thread_ = std::thread([this] { run(); });
@@ -91,6 +95,7 @@ class Heartbeat {
     } catch (const std::exception&) {
       // Then the report says no more than that the run was told to end.
     }
+    if (last_) last_();
     const int signal = told;
     ::signal(signal, SIG_DFL);
     raise(signal);
@@ -123,6 +128,7 @@ class Heartbeat {
   train::Store store_;
   std::int64_t rank_, size_;
   Lost lost_;
+  std::function<void()> last_;
   std::array<struct sigaction, kEndingSignals.size()> before_{};
   std::atomic<bool> stop_ = false;
   std::thread thread_;
@@ -130,8 +136,8 @@ class Heartbeat {
 
 class StoreExchange {
  public:
-  StoreExchange(const train::World& world, std::chrono::seconds patience, Lost lost)
-      : world_(world), patience_(patience), heartbeat_(world, std::move(lost)) {}
+  StoreExchange(const train::World& world, std::chrono::seconds patience, Lost lost, std::function<void()> last)
+      : world_(world), patience_(patience), heartbeat_(world, std::move(lost), std::move(last)) {}
 
   std::vector<std::string> gather(const std::string& mine) {
     const auto round = "sealift_verify/gather/" + std::to_string(gathers_++) + "/";
@@ -215,8 +221,8 @@ std::int64_t free_port() {
 
 }  // namespace
 
-Exchange over_store(const train::World& world, std::chrono::seconds patience, Lost lost) {
-  const auto state = std::make_shared<StoreExchange>(world, patience, std::move(lost));
+Exchange over_store(const train::World& world, std::chrono::seconds patience, Lost lost, std::function<void()> last) {
+  const auto state = std::make_shared<StoreExchange>(world, patience, std::move(lost), std::move(last));
   return {.gather = [state](const std::string& mine) { return state->gather(mine); },
           .broadcast = [state](const std::string& text) { return state->broadcast(text); },
           .free_port = free_port};

@@ -24,7 +24,8 @@ using Lost = std::function<void(const std::vector<std::int64_t>& ranks, int sign
 /// An exchange over `world.store`. Each rank says every second that it is there; one of which nothing is heard for a
 /// minute, or `patience` if that is less, is a RankSilent. One that is there and does not come within `patience` of the
 /// first is named in a c10::Error. While there is one, a signal of kEndingSignals ends this process within seconds:
-/// ranks say farewell, and `lost` is told of silent ones.
-Exchange over_store(const train::World& world, std::chrono::seconds patience, Lost lost = {});
+/// ranks say farewell, `lost` is told of silent ones, and `last` is called.
+Exchange over_store(const train::World& world, std::chrono::seconds patience, Lost lost = {},
+                    std::function<void()> last = {});
 
 }  // namespace sealift::verify

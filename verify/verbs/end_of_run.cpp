@@ -4,6 +4,7 @@
 // fork before anything else: nothing is open yet, and no thread runs.
 #include "verify/verbs/end_of_run.hpp"
 
+#include "bundle/host/scratch_folder.hpp"
 #include "trainer/failure.hpp"
 #include "verify/conduct/ending_signals.hpp"
 #include "verify/conduct/exchange.hpp"
@@ -211,6 +212,7 @@ int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank,
   kept = 0;
   alarm(0);
   report_end(ending_of_whole(status, rank, folder), folder);
+  bundle::ScratchFolder::remove_abandoned_temporary(kScratch);  // another run's is locked
   std::_Exit(told_by != 0 ? 128 + told_by : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 

@@ -11,6 +11,9 @@
 
 namespace sealift::verify {
 
+/// Name of the folders of ranks for temporary files.
+inline constexpr const char* kScratch = "sealift-verify";
+
 /// What an exception says of how it ended: "ended: no space left".
 Phrase ended_by(const std::exception& error);
 
@@ -36,8 +39,9 @@ bool report_end(const Ending& ending, const std::filesystem::path& folder);
 void hold_signals();
 
 /// Returns the code of `body`, in a process of its own. The keeper ends with that code, 128 and its
-/// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault. kEndingSignals
-/// are passed on, to who starts ranks as SIGTERM. In a process that has a keeper, just `body`.
+/// number for a signal; if there is a draft then, it makes the report, in which `rank` is at fault, and removes the
+/// scratch of ranks that a signal ended. kEndingSignals are passed on, to who starts ranks as SIGTERM. In a process
+/// that has a keeper, just `body`.
 int keep_run(const std::function<int()>& body, std::optional<std::int64_t> rank, const std::filesystem::path& folder);
 
 /// How a process ended, from its wait status: "was ended by signal 9 (SIGKILL), as the kernel does for want of memory".

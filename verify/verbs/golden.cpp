@@ -22,6 +22,7 @@ struct GoldenArguments {
 };
 
 void record(const GoldenArguments& arguments) {
+  bundle::ScratchFolder::remove_abandoned_temporary("sealift-golden");  // what killed ones left
   const bundle::ScratchFolder work("sealift-golden");
   Site site{.device = arguments.device == "cuda" ? "cuda:0" : "cpu",
             .prefix = arguments.prefix.empty() ? fs::read_symlink("/proc/self/exe").parent_path().parent_path()

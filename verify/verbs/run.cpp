@@ -255,7 +255,8 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
                               std::optional<train::Groups>& groups, std::optional<train::World>& met) {
   auto device = trainer::set_up_device(arguments.device, launch);
   trainer::compute_reproducibly(device);
-  if (device.device.is_cuda()) ask_for_nccl_log();
+  const bundle::ScratchFolder work(kScratch);  // nobody else's, gone at the end
+  if (device.device.is_cuda()) ask_for_nccl_log(work.path());
   trainer::require_files(trainer::files_needed(launch.world_size));
   trainer::require_threads(trainer::threads_needed(1, 1));
   const std::chrono::seconds patience(arguments.patience);
@@ -268,12 +269,13 @@ nlohmann::ordered_json verify(const RunArguments& arguments, const train::Launch
   trainer::check_devices(device, launch, ranks);
   groups.emplace(train::make_groups(ranks, train::Mesh(1, ranks.size)));
   if (site.rank == 0) note_places(ranks, site.shared);
-  const bundle::ScratchFolder work("sealift-verify");  // nobody else's, gone at the end
   site.work = work.path();
-  const auto exchange =
-      ranks.size == 1 ? alone() : over_store(ranks, patience, [out = site.shared](const auto& lost, int signal) {
-        leave_word(lost_before(lost, signal), lost.front(), out);
-      });
+  const auto note_lost = [out = site.shared](const auto& lost, int signal) {
+    leave_word(lost_before(lost, signal), lost.front(), out);
+  };
+  const auto exchange = ranks.size == 1
+                            ? alone()
+                            : over_store(ranks, patience, note_lost, [&work] { bundle::remove_scratch(work.path()); });
   take_options_of_first(exchange, site);
   name_hosts(exchange, site);
   Verdict verdict{.site = site.expected.value("name", site.hostname),
@@ -361,6 +363,7 @@ void begin(const RunArguments& arguments) {
   train::Groups none;  // the checks are listed and not made
   const auto kinds = all_checks(none, at::kCPU, golden_names(site.prefix));
   need_checks(kinds, site.only, site.rank);
+  if (!is_kept()) bundle::ScratchFolder::remove_abandoned_temporary(kScratch);  // of runs that were killed
   if (site.rank != 0 || is_kept()) return;
   hold_signals();
   remove_draft(site.shared);  // of a run of which nobody was left

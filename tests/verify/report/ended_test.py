@@ -69,13 +69,16 @@ def ranks_below(pid):
 class Run:
     """A run that is in its long check."""
 
-    def __init__(self, folder, *arguments, check="arithmetic.heat", seconds=600, variables={}, launcher=()):
+    def __init__(self, folder, *arguments, check="arithmetic.heat", seconds=600, variables={}, launcher=(), what=LONG):
         self.folder, self.out = pathlib.Path(folder), pathlib.Path(folder) / "out"
         (self.folder / "site.toml").write_text(f"[arithmetic]\nburn_seconds = {seconds}\n")
+        self.scratch = self.folder / "scratch"
+        self.scratch.mkdir(exist_ok=True)
         with open(self.folder / "log", "w") as log:
             self.process = subprocess.Popen(
-                [*launcher, VERIFY, "run", *LONG, "--site", self.folder / "site.toml", "--prefix", self.folder,
-                 "--out", self.out, *arguments], stdout=log, stderr=log, env={**os.environ, **variables})
+                [*launcher, VERIFY, "run", *what, "--site", self.folder / "site.toml", "--prefix", self.folder,
+                 "--out", self.out, *arguments], stdout=log, stderr=log,
+                env={**os.environ, "TMPDIR": str(self.scratch), **variables})
         while check and not self.runs(check):
             assert self.process.poll() is None, self.said()
             time.sleep(0.05)
@@ -95,6 +98,10 @@ class Run:
         finally:
             self.process.kill()  # of one that does not, what it started ends with it
 
+    def left(self):
+        """What is left in the folder of temporary files."""
+        return [each.name for each in self.scratch.iterdir()]
+
     def report(self):
         for name in FILES:
             assert (self.out / name).stat().st_size > 0, f"{name} is not there: {self.said()}"
@@ -104,6 +111,35 @@ class Run:
 def start(folder, *arguments, launcher=(), **variables):
     """A run that is not waited for."""
     return Run(folder, *arguments, check=None, variables=variables, launcher=launcher)
+
+
+class OutOfMemory:
+    """A control group that may have next to no memory, of version 2 or 1."""
+
+    def __init__(self):
+        name = f"sealift-test-{os.getpid()}"
+        for parent, limit, kills in (("/sys/fs/cgroup", "memory.max", "memory.events"),
+                                     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control")):
+            self.path = pathlib.Path(parent) / name
+            try:
+                self.path.mkdir()
+            except OSError:
+                continue
+            if (self.path / "cgroup.procs").exists() and (self.path / limit).exists():
+                (self.path / limit).write_text("1048576")
+                self.counts = self.path / kills
+                return
+            self.path.rmdir()
+        raise unittest.SkipTest("no control group of memory can be made here")
+
+    def take(self, pid):
+        (self.path / "cgroup.procs").write_text(str(pid))
+
+    def kills(self):
+        return int(dict(line.split() for line in self.counts.read_text().splitlines())["oom_kill"])
+
+    def remove(self):
+        self.path.rmdir()
 
 
 class InFolder(unittest.TestCase):
@@ -261,6 +297,57 @@ class Ended(InFolder):
                     self.assertEqual(run.ends(), code, run.said())
                     self.failed(run, f"the run was told to end from outside, by signal {which.value} ({which.name})",
                                 f"收到外部发来的信号 {which.value}（{which.name}）")
+                    self.assertEqual(run.left(), [])
+
+    def test_what_a_killed_run_left_is_removed_by_the_next_and_a_living_run_keeps_its_own(self):
+        run = Run(self.folder.name)
+        killed = run.left()
+        self.assertRegex(killed[0], "^sealift-verify-......$")
+        rank = below(run.process.pid)[0]
+        run.process.kill()  # who would clear them first
+        os.kill(rank, signal.SIGKILL)
+        run.ends()
+        self.assertEqual(run.left(), killed)
+        with tempfile.TemporaryDirectory() as folder:
+            alive = Run(folder, variables={"TMPDIR": str(run.scratch)})
+            self.addCleanup(alive.process.kill)
+            of_alive = run.left()
+            self.assertEqual(len(of_alive), 1)
+            self.assertNotEqual(of_alive, killed)
+            other = Run(self.folder.name)
+            other.process.send_signal(signal.SIGTERM)
+            other.ends()
+            self.assertEqual(run.left(), of_alive)
+            alive.process.send_signal(signal.SIGTERM)
+            alive.ends()
+        self.assertEqual(run.left(), [])
+
+    def test_a_rank_that_has_no_memory_left_is_named(self):
+        """A control group without memory: the kernel itself ends the rank when it asks for its next page."""
+        group = OutOfMemory()
+        self.addCleanup(group.remove)
+        run = Run(self.folder.name, "--ranks", "2")
+        group.take(ranks_below(run.process.pid)[1])
+        self.assertEqual(run.ends(), 137, run.said())
+        self.assertGreater(group.kills(), 0)
+        self.failed(run, "was ended by signal 9 (SIGKILL), as the kernel does for want of memory", "内存不足", culprit=1)
+        self.assertEqual(subprocess.run([sys.executable, PAGES, run.out]).returncode, 0)
+
+    def test_minutes_keep_the_quick_steps_going(self):
+        quick = ["--device", "cpu", "--level", "quick", "--only", "arithmetic.same_bits"]
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.monotonic()
+            twice = Run(folder, check=None, what=quick)
+            twice.process.wait(90)
+            took = time.monotonic() - began
+        run = Run(self.folder.name, "--minutes", "1440", check="arithmetic.same_bits", what=quick)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            run.process.wait(2 * took)
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.ends(), 143, run.said())
+        checks = {check["name"]: check for check in run.report()["checks"]}
+        self.assertEqual(checks["arithmetic.same_bits"]["outcome"], "FAIL")
+        self.assertIn("told to end from outside", checks["arithmetic.same_bits"]["reason"]["en"])
 
     def test_what_was_recorded_is_not_repeated(self):
         run = Run(self.folder.name)
