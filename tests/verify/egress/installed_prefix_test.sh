@@ -3,10 +3,10 @@
 # A library that phones home in a prefix that was really installed: the finding has its Python stack, though the carried
 # Python drops PYTHONPATH, by which a stack is noted elsewhere. A bundle of the Python alone is packed and applied.
 # And a thread that acts seconds after the import.
-#   installed_prefix_test.sh SEALIFT_VERIFY SEALIFT_PACK SEALIFT_INSTALL UV
+#   installed_prefix_test.sh SEALIFT_VERIFY SEALIFT_PACK SEALIFT_INSTALL SEALIFT_START UV
 set -eu
-verify=$1 pack=$2 install=$3
-export PATH="${4%/*}:$PATH"
+verify=$1 pack=$2 install=$3 start=$4
+export PATH="${5%/*}:$PATH"
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
@@ -23,7 +23,7 @@ requirements = ["six==1.17.0"]
 imports = ["six"]
 END
 fingerprint=$("$pack" keygen keys)
-"$pack" lock job.toml -o job.lock.toml
+"$pack" lock job.toml --launcher "$start" -o job.lock.toml
 "$pack" create job.lock.toml --root keys/root.1.json --key keys/release.key -o .
 "$install" apply stack-1 --prefix "$work/prefix" --fingerprint "$fingerprint"
 
