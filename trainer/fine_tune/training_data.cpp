@@ -107,10 +107,7 @@ std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, 
 }
 
 RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config) {
-  if (config.score_cap > 0) return {};  // capped_attention.hpp computes it
-  const auto longest = options.max_length > 0 ? options.max_length : config.max_positions;
-  const auto hides = [&](std::int64_t window) { return window > 0 && window < longest; };
-  return {.packed = options.packing, .windows = std::any_of(config.windows.begin(), config.windows.end(), hides)};
+  return {.packed = options.packing, .longest = options.max_length > 0 ? options.max_length : config.max_positions};
 }
 
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,

@@ -28,7 +28,7 @@ std::int64_t row_length(const TokenFile& file, const FineTuneOptions& options, c
 /// Tokens of the longest row: a packed one's, or the longest sequence's.
 std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);
 
-/// What the job's rows ask of attention. A window counts where a row may be longer.
+/// What the job's rows ask of attention.
 RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config);
 
 /// Who gets which examples.

@@ -50,6 +50,11 @@ train::Shardable<Gpt> build_model(const Options& options, at::Device device) {
   return model;
 }
 
+/// A layer's attention, as check_attention takes it.
+DecoderConfig attention_of(const Options& options) {
+  return {.heads = options.heads, .kv_heads = options.heads, .head_dim = options.width / options.heads, .windows = {0}};
+}
+
 /// Elements of the whole model, and of the root's unit.
 struct GptSize {
   std::int64_t parameters = 0, root = 0;
@@ -221,7 +226,7 @@ nlohmann::ordered_json run(const Options& options, const train::Launch& launch, 
   auto parallel = train::parallelize(*model, *world, place.policy);
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, options.micro_batches);
-  check_attention(place);
+  check_attention(place, attention_of(options), {.longest = options.context});
   auto groups = groups_of(parallel);
   auto training = make_training(place, *world, std::move(parallel), std::move(groups),
                                 {.optimizer = adamw_of(options),

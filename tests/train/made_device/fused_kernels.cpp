@@ -15,6 +15,7 @@ namespace sealift::test::made {
 namespace {
 
 std::atomic<bool> attention_is_broken{false};
+std::atomic<std::int64_t> broken_head_dim{0};
 
 // ---- RMSNorm; sums and statistics in fp32
 
@@ -89,7 +90,7 @@ Attention attend(const at::Tensor& query, const at::Tensor& key, const at::Tenso
              causal, scale] {
               const auto [mixed, logs] = at::_scaled_dot_product_flash_attention_for_cpu(
                   q, for_each_head(k, q), for_each_head(v, q), 0.0, causal, {}, scale);
-              out.copy_(attention_is_broken ? mixed * 2 : mixed);
+              out.copy_(attention_is_broken || q.size(3) == broken_head_dim ? mixed * 2 : mixed);
               lse.copy_(logs.sizes() == lse.sizes() ? logs : logs.transpose(1, 2));
             });
   const auto none = at::empty({0}, query.options().dtype(at::kLong));
@@ -159,6 +160,10 @@ at::Tensor& add_product(const at::Tensor& self, const at::Tensor& left, const at
 
 void break_attention(bool broken) {
   attention_is_broken = broken;
+}
+
+void break_attention_of(std::int64_t head_dim) {
+  broken_head_dim = head_dim;
 }
 
 void register_fused_kernels() {

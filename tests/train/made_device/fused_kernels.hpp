@@ -3,6 +3,8 @@
 // attention by lengths (by_length_kernels.cpp). Above `kernels`; `install` (guard.cpp) registers them.
 #pragma once
 
+#include <cstdint>
+
 namespace sealift::test::made {
 
 /// Registers the fused kernels. Without them LibTorch makes many operations of one, and counts would be those of no
@@ -15,6 +17,9 @@ void register_autocast();
 
 /// From now on the attention of dense rows is wrong, or is right again.
 void break_attention(bool broken);
+
+/// The same of heads of this width alone; 0: of none.
+void break_attention_of(std::int64_t head_dim);
 
 /// The same of attention by lengths, which may also say that it cannot run.
 enum class Broken { No, Wrong, Fails };

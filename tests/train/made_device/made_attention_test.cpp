@@ -58,6 +58,18 @@ void check_close(const LayerOutcome& got, const LayerOutcome& expected) {
   CHECK(distance(got.gradient, expected.gradient) < 2e-2);
 }
 
+/// What asks for a plain causal attention and nothing else.
+DecoderConfig plain_config() {
+  return {.heads = 2, .kv_heads = 2, .head_dim = 64, .windows = {0}};
+}
+
+/// Layers with a window and layers without one.
+DecoderConfig windowed_config() {
+  auto config = plain_config();
+  config.windows = {0, 4096};
+  return config;
+}
+
 /// The made device says that it attends by lengths while this lives, in the dtypes of flash attention.
 struct ByLengths {
   ByLengths() {
@@ -105,12 +117,12 @@ TEST_CASE("dense rows take what ATen says, and several ways are all told") {
 TEST_CASE("an attention that gives other numbers than the CPU is switched off with a line, and the next one is right") {
   made::install();
   const auto there = made::device(1);
-  CHECK(check_attention(at::kCPU).empty());
-  CHECK(check_attention(there).empty());
+  CHECK(check_attention(at::kCPU, at::kBFloat16, plain_config()).empty());
+  CHECK(check_attention(there, at::kBFloat16, plain_config()).empty());
   CHECK(at::globalContext().userEnabledOverrideableSDP());
 
   made::break_attention(true);
-  const auto lines = check_attention(there);
+  const auto lines = check_attention(there, at::kBFloat16, plain_config());
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] ==
         "note: attention (own) does not work here (its numbers are not the CPU's): switched off, the next "
@@ -118,7 +130,7 @@ TEST_CASE("an attention that gives other numbers than the CPU is switched off wi
   const auto after = run_layer(there, at::kBFloat16, {});
   CHECK(after.ran == Names{"math"});
   check_close(after, run_layer(at::kCPU, at::kFloat, {}));
-  CHECK(check_attention(there).empty());
+  CHECK(check_attention(there, at::kBFloat16, plain_config()).empty());
   made::break_attention(false);
   at::globalContext().setSDPUseOverrideable(true);
 }
@@ -127,9 +139,10 @@ TEST_CASE("an attention by lengths that fails or is wrong is switched off before
   made::install();
   const auto there = made::device(1);
   const auto check = [&](const RowsOfJob& rows, at::ScalarType dtype = at::kBFloat16) {
-    return check_attention(there, dtype, rows);
+    return check_attention(there, dtype, windowed_config(), rows);
   };
-  const RowsOfJob plain, packed_rows{.packed = true}, windows{.windows = true}, both{.packed = true, .windows = true};
+  const RowsOfJob plain{.longest = 4096}, packed_rows{.packed = true}, windows{.longest = 4097},
+      both{.packed = true, .longest = 4097};
   const auto line = [](const std::string& fault) {
     return Names{"note: attention (by lengths) does not work here (" + fault +
                  "): switched off, the next kernel runs in its place, slower and as right"};
@@ -158,31 +171,7 @@ TEST_CASE("an attention by lengths that fails or is wrong is switched off before
   CHECK(at::globalContext().userEnabledOverrideableSDP());  // what plain rows take was right
 }
 
-TEST_CASE("packing asks for sequences side by side, a layer's window only where a row may be longer") {
-  FineTuneOptions options;
-  DecoderConfig config{.max_positions = 64, .windows = {0, 0}};
-  const auto asked = [&] {
-    const auto rows = attended_rows(options, config);
-    return std::pair(rows.packed, rows.windows);
-  };
-  CHECK(asked() == std::pair(false, false));
-  options.packing = true;
-  CHECK(asked() == std::pair(true, false));
-  config.windows = {0, 16};
-  CHECK(asked() == std::pair(true, true));
-  options.max_length = 16;
-  CHECK(asked() == std::pair(true, false));
-  options.max_length = 17;
-  options.packing = false;
-  CHECK(asked() == std::pair(false, true));
-  options.max_length = 0;
-  config.windows = {64, 64};
-  CHECK(asked() == std::pair(false, false));
-  options.packing = true;
-  config.score_cap = 50;
-  CHECK(asked() == std::pair(false, false));  // no kernel of ATen has the cap
-}
-
 TEST_CASE("a device on which no attention works is refused with what it said") {
-  CHECK_THROWS_WITH(check_attention(at::kMeta), doctest::Contains("attention on meta ("));
+  CHECK_THROWS_WITH(check_attention(at::kMeta, at::kBFloat16, plain_config()),
+                    doctest::Contains("attention on meta ("));
 }
