@@ -37,8 +37,11 @@ class Reducer {
   void collect(ParameterId id);
 
   /// The same of a gradient that is left · right, which nobody has computed. False, and nothing is done, where it must
-  /// be a tensor first. More gradients of `id` may follow, of either kind.
+  /// be a tensor first. More gradients of `id` may follow, of either kind; a bucket waits for `collect` or `has_all`.
   bool collect_product(ParameterId id, const at::Tensor& left, const at::Tensor& right);
+
+  /// Autograd is done with parameter `id` in this pass, whose gradients came as products alone, if any did.
+  void has_all(ParameterId id);
 
   /// The unit that flat `flat` belongs to is done with its backward. Buckets do not wait for a unit.
   void close(std::size_t flat);

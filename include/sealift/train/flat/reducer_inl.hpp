@@ -56,9 +56,11 @@ SEALIFT_BODY void Reducer::collect(ParameterId id) {
 SEALIFT_BODY bool Reducer::collect_product(ParameterId id, const at::Tensor& left, const at::Tensor& right) {
   auto& gradients = gradients_of(id);
   if (gradients.reduction() != Reduction::Idle) finish_through(gradients);
-  if (!gradients.collect_product(slot_of(id), left, right)) return false;
-  collected(id);
-  return true;
+  return gradients.collect_product(slot_of(id), left, right);
+}
+
+SEALIFT_BODY void Reducer::has_all(ParameterId id) {
+  if (gradients_of(id).has_gradient(slot_of(id))) collected(id);
 }
 
 SEALIFT_BODY void Reducer::collected(ParameterId id) {

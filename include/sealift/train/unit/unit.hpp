@@ -131,6 +131,8 @@ class Unit {
   /// Autograd is about to leave a gradient on a parameter, or has left it.
   void before_gradient() { session_->enter_backward(); }
   void on_gradient(ParameterId id);
+  /// See Reducer::has_all.
+  void after_products(ParameterId id);
   /// See Reducer::collect_product.
   bool on_product(ParameterId id, const at::Tensor& left, const at::Tensor& right);
 

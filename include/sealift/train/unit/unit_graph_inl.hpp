@@ -16,8 +16,9 @@ struct GradientHook final : torch::autograd::PostAccumulateGradHook {
   GradientHook(std::weak_ptr<Unit> unit, ParameterId id) : unit(std::move(unit)), id(id) {}
 
   void operator()(const at::Tensor& parameter) override {
-    if (!parameter.grad().defined()) return;  // it came as a product
-    if (auto alive = unit.lock()) alive->on_gradient(id);
+    const auto alive = unit.lock();
+    if (!alive) return;
+    parameter.grad().defined() ? alive->on_gradient(id) : alive->after_products(id);
   }
 };
 

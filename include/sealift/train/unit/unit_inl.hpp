@@ -78,6 +78,11 @@ SEALIFT_BODY void Unit::on_gradient(ParameterId id) {
   session_->reducer.collect(id);
 }
 
+SEALIFT_BODY void Unit::after_products(ParameterId id) {
+  session_->enter_backward();
+  session_->reducer.has_all(id);
+}
+
 SEALIFT_BODY bool Unit::on_product(ParameterId id, const at::Tensor& left, const at::Tensor& right) {
   session_->enter_backward();
   return session_->reducer.collect_product(id, left, right);
