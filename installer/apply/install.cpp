@@ -128,11 +128,19 @@ std::uint64_t bytes_of(const std::vector<const bundle::Entry*>& entries) {
 [[noreturn]] void refuse_beside_added(const bundle::Error& error, bool adds) {
   bundle::Facts facts = error.facts();
   if (!facts.next.empty()) facts.next += "; ";
-  facts.next +=
-      adds ? "pack it with another `into`, or leave out what the environment has; as an environment's model it "
-             "is a [[model]] of that job"
-           : "if it is what was added before that is in the way: apply --drop-added, which leaves it out";
+  facts.next += way_beside_added(adds);
   throw bundle::Error(error.code(), std::move(facts));
+}
+
+FailedGeneration failure_of(const bundle::VerifiedBundle& bundle, const InstallPlan& plan, const bundle::Error& error) {
+  return {.number = plan.generation,
+          .name = bundle.manifest().name,
+          .version = bundle.manifest().version,
+          .identity = bundle.identity(),
+          .added_to = plan.adds ? words_for(bundles_of(plan.record).front()) : "",
+          .failed = now_utc(),
+          .where = error.facts().where,
+          .got = error.facts().got};
 }
 
 // Milliseconds since it was made, or since it was asked last.
@@ -208,14 +216,17 @@ Installed install(const bundle::VerifiedBundle& bundle, const InstallPlan& plan,
     times.self_test = clock.lap();
   } catch (const bundle::Error& error) {
     if (error.code() != bundle::ErrorCode::Usage)  // a mistyped waiver is no fault of what was built
-      keep_failed(prefix, record, folder, error, staging.folder(), disk);
+      keep_failed(prefix, failure_of(bundle, plan, error), folder, staging.folder(), disk);
     throw;
   }
 
   record.installed = now_utc();
   record.host = host_name();
   record.preflight = warnings_of(findings);
-  record.mended = bundle.payload().mended();
+  for (const bundle::MendedVolume& volume : bundle.payload().mended()) {
+    std::erase_if(record.mended, [&](const bundle::MendedVolume& known) { return known.name == volume.name; });
+    record.mended.push_back(volume);
+  }
   disk.write_new(folder / bundle::kGenerationRecord, write_generation_record(record), 0444);
   save_trust(prefix, disk,
              bundle.trust());  // before the generation has a name: an installed version is never forgotten

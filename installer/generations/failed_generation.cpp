@@ -4,8 +4,6 @@
 
 #include <optional>
 
-#include "installer/host/time.hpp"
-
 namespace sealift::installer {
 
 namespace fs = std::filesystem;
@@ -15,25 +13,28 @@ namespace {
 constexpr const char* kReason = "reason.json";
 constexpr std::uint64_t kMaxFailure = std::uint64_t{1} << 20;
 
+bundle::Json json_of(const FailedGeneration& failure) {
+  bundle::Json json = {{"format", kRecordFormat},
+                       {"generation", failure.number},
+                       {"name", failure.name},
+                       {"version", failure.version},
+                       {"identity", failure.identity.hex()},
+                       {"failed", failure.failed},
+                       {"where", failure.where},
+                       {"got", failure.got}};
+  if (!failure.added_to.empty()) json["added_to"] = failure.added_to;
+  return json;
+}
+
 }  // namespace
 
-void keep_failed(const Prefix& prefix, const GenerationRecord& record, const fs::path& built,
-                 const bundle::Error& reason, const fs::path& staging, Disk& disk) {
+void keep_failed(const Prefix& prefix, const FailedGeneration& failure, const fs::path& built, const fs::path& staging,
+                 Disk& disk) {
   try {
     const fs::path aside = staging / "failed";
     disk.make_folder(aside);
     disk.rename(built, aside / "generation");
-    disk.write_new(aside / kReason,
-                   bundle::write_json({{"format", kRecordFormat},
-                                       {"generation", record.number},
-                                       {"name", record.name},
-                                       {"version", record.version},
-                                       {"identity", record.identity.hex()},
-                                       {"failed", now_utc()},
-                                       {"where", reason.facts().where},
-                                       {"got", reason.facts().got}}) +
-                       "\n",
-                   0444);
+    disk.write_new(aside / kReason, bundle::write_json(json_of(failure)) + "\n", 0444);
     disk.sync_all(aside);
     forget_failed(prefix, disk);
     disk.rename(aside, prefix.failed());
@@ -55,6 +56,7 @@ std::optional<FailedGeneration> failed_generation(const Prefix& prefix) {
     failed.name = object.string("name");
     failed.version = object.integer("version");
     failed.identity = object.digest("identity");
+    if (object.has("added_to")) failed.added_to = object.string("added_to");
     failed.failed = object.string("failed");
     failed.where = object.string("where", kMaxFailure);
     failed.got = object.string("got", kMaxFailure);

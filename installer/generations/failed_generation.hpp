@@ -16,14 +16,15 @@ struct FailedGeneration {
   std::string name;
   std::uint64_t version = 0;
   bundle::Digest identity;
-  std::string failed;  // when, by this machine's clock
-  std::string where;   // the step that failed
-  std::string got;     // how it failed
+  std::string added_to;  // of an addition: "NAME version N"; else empty
+  std::string failed;    // when, by this machine's clock
+  std::string where;     // the step that failed
+  std::string got;       // how it failed
 };
 
 // Moves what was built at `built` aside. Never throws, so that the first error is reported.
-void keep_failed(const Prefix& prefix, const GenerationRecord& record, const std::filesystem::path& built,
-                 const bundle::Error& reason, const std::filesystem::path& staging, Disk& disk);
+void keep_failed(const Prefix& prefix, const FailedGeneration& failure, const std::filesystem::path& built,
+                 const std::filesystem::path& staging, Disk& disk);
 // Nothing when there is none, or when it cannot be read.
 std::optional<FailedGeneration> failed_generation(const Prefix& prefix);
 bool forget_failed(const Prefix& prefix, Disk& disk);  // whether there was one

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "installer/generations/withdrawn.hpp"
 #include "sealift/bundle/manifest/hub_catalogue.hpp"
@@ -96,12 +97,15 @@ void require_addition(const bundle::Manifest& manifest) {
 }
 
 void require_environment(const bundle::Manifest& manifest, const std::optional<CurrentGeneration>& current) {
-  if (!current || !current->has_interpreter || current->record.site_packages.empty())
+  const bool by_older = current && current->record.site_packages.empty();
+  if (!current || !current->has_interpreter || by_older)
     refuse_addition(manifest, "there is no environment that it could be added to",
-                    !current                                ? "no generation is current, or its record cannot be read"
-                    : current->record.site_packages.empty() ? "an older installer made what is current"
-                                                            : "what is current has no interpreter",
-                    "apply the environment's bundle first; without one, apply this without --add");
+                    !current   ? "no generation is current, or its record cannot be read"
+                    : by_older ? "an older installer made what is current"
+                               : "what is current has no interpreter",
+                    by_older ? "apply the environment's bundle once more, which makes a new generation from the store, "
+                               "then this with --add"
+                             : "apply the environment's bundle first; without one, apply this without --add");
   if (current->record.name == manifest.name && current->record.channel == manifest.channel)
     refuse_addition(manifest, "it has the name and the channel of the environment itself",
                     manifest.channel + "/" + manifest.name, "pack it under a name of its own");
@@ -129,6 +133,45 @@ GenerationRecord with_addition(const GenerationRecord& current, const bundle::Ve
   std::erase_if(record.entries, [&](const GenerationRecord::Part& part) { return part.added == stream; });
   add(added, parts_of(bundle, stream), record);
   return record;
+}
+
+std::string words_for_owner(const GenerationRecord& record, const std::string& stream) {
+  for (const Bundle& added : record.added)
+    if (stream_of(added) == stream) return words_for(added);
+  return words_for(bundles_of(record).front());
+}
+
+// A file where another bundle of the generation has something, such as the index of a second [apt]. What lies inside
+// trees is known once they are unpacked; the layout refuses that.
+void require_free_places(const bundle::VerifiedBundle& bundle, const GenerationRecord& record, bool adds) {
+  const std::string own = adds ? stream_of(bundle_of(bundle)) : std::string();
+  std::map<std::string, std::string> theirs;
+  for (const GenerationRecord::Part& part : record.entries)
+    if (part.added != own && !part.into.empty()) theirs.emplace(part.into, part.added);
+  for (const GenerationRecord::Part& part : record.entries) {
+    const Entry* entry =
+        part.added == own ? bundle.manifest().find(bundle::SafePath::parse(part.path, "entries")) : nullptr;
+    const auto there = theirs.find(part.into);
+    if (entry == nullptr || entry->kind != bundle::EntryKind::File || there == theirs.end()) continue;
+    throw bundle::Error(bundle::ErrorCode::Conflict,
+                        {.what = "two bundles of one environment claim one path; nothing was written",
+                         .where = bundle.manifest().stem() + ": " + part.into,
+                         .expected = "one owner of each path: of [apt], and of [rpm], one bundle may have it",
+                         .got = words_for_owner(record, there->second) + " has it",
+                         .next = way_beside_added(adds)});
+  }
+}
+
+// What was damaged on the media of bundles that stay a part. A volume's name begins with its bundle's.
+std::vector<bundle::MendedVolume> mended_of(const GenerationRecord& current, const GenerationRecord& record) {
+  std::vector<bundle::MendedVolume> mended;
+  const std::vector<Bundle> parts = bundles_of(record);
+  for (const bundle::MendedVolume& volume : current.mended)
+    if (std::any_of(parts.begin(), parts.end(), [&](const Bundle& part) {
+          return volume.name.starts_with(part.name + "-" + std::to_string(part.version) + ".");
+        }))
+      mended.push_back(volume);
+  return mended;
 }
 
 // Nothing that was withdrawn gets into one more generation.
@@ -162,6 +205,12 @@ bool brings_interpreter(const bundle::Manifest& manifest) {
   });
 }
 
+std::string way_beside_added(bool adds) {
+  return adds ? "pack it with another `into`, or leave out what the environment has; as an environment's model it "
+                "is a [[model]] of that job"
+              : "if it is what was added before that is in the way: apply --drop-added, which leaves it out";
+}
+
 bool same_bundles(const GenerationRecord& one, const GenerationRecord& other) {
   return one.identity == other.identity &&
          std::equal(one.added.begin(), one.added.end(), other.added.begin(), other.added.end(),
@@ -174,15 +223,20 @@ GenerationRecord composed(const bundle::VerifiedBundle& bundle, const std::optio
     require_addition(bundle.manifest());
     require_environment(bundle.manifest(), current);
     GenerationRecord record = with_addition(current->record, bundle);
+    record.mended = mended_of(current->record, record);
     require_not_withdrawn(bundle, record);
+    require_free_places(bundle, record, true);
     return record;
   }
   GenerationRecord record = record_of(bundle);
+  if (current) record.mended = mended_of(current->record, record);
   if (additions == Additions::Drop || !current || !brings_interpreter(bundle.manifest())) return record;
   for (const Bundle& kept : current->record.added)
     if (stream_of(kept) != stream_of(bundle_of(bundle)))
       add(kept, parts_added_by(current->record, stream_of(kept)), record);
+  record.mended = mended_of(current->record, record);
   require_not_withdrawn(bundle, record);
+  require_free_places(bundle, record, false);
   return record;
 }
 

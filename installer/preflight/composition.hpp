@@ -32,9 +32,13 @@ bool same_bundles(const GenerationRecord& one, const GenerationRecord& other);
 
 // The record of what is to be, without number, audit, self-test and host. Throws Conflict for an addition that brings
 // an interpreter, packages for one or variables, that has the environment's own name, or that has nothing to be added
-// to; Revoked when something that would be kept was withdrawn since.
+// to, or for a file where another bundle of the environment has one; Revoked when something that would be kept was
+// withdrawn since.
 GenerationRecord composed(const bundle::VerifiedBundle& bundle, const std::optional<CurrentGeneration>& current,
                           Additions additions);
+
+// What to do where two bundles of an environment claim one path; `adds`: the one that is applied is added.
+std::string way_beside_added(bool adds);
 
 // What the generation's programs are tested by: the bundle's own environment, or, of an addition, the current one's.
 bundle::Environment environment_of(const bundle::VerifiedBundle& bundle, const GenerationRecord& record);

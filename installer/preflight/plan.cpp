@@ -31,11 +31,13 @@ constexpr std::uint64_t kBlock = 4096;
 constexpr std::uint64_t kBytecodeForEachName = 32 << 10;
 
 // The generation made from these very bundles: the current one, else the newest. One with a damaged record counts as
-// another bundle's, so that it cannot block a new one.
+// another bundle's, so that it cannot block a new one; so does one whose record an older installer wrote, without what
+// an addition needs: applying its bundle again writes a whole one.
 std::optional<unsigned> generation_of(const GenerationRecord& record, const Status& status) {
   std::optional<unsigned> found;
   for (const Status::Generation& generation : status.generations)
-    if (generation.record && same_bundles(*generation.record, record) && (!found || found != status.current))
+    if (generation.record && same_bundles(*generation.record, record) &&
+        generation.record->site_packages == record.site_packages && (!found || found != status.current))
       found = generation.number;
   return found;
 }

@@ -31,6 +31,7 @@ bundle::Json failed_json(const FailedGeneration& failed) {
           {"name", failed.name},
           {"version", failed.version},
           {"identity", failed.identity.hex()},
+          {"added_to", failed.added_to.empty() ? bundle::Json() : bundle::Json(failed.added_to)},
           {"failed", failed.failed},
           {"where", failed.where},
           {"got", failed.got}};
@@ -38,9 +39,9 @@ bundle::Json failed_json(const FailedGeneration& failed) {
 
 std::string failed_text(const FailedGeneration& failed, const std::filesystem::path& prefix) {
   return "! " + Prefix::generation_name(failed.number) + "  " + failed.name + " version " +
-         std::to_string(failed.version) + ", failed its self-test " + failed.failed + ", kept in " +
-         Prefix(prefix).failed().string() + "\n        tried     " + failed.where + "\n        got       " +
-         failed.got + "\n";
+         std::to_string(failed.version) + (failed.added_to.empty() ? "" : ", added to " + failed.added_to) +
+         ", failed its self-test " + failed.failed + ", kept in " + Prefix(prefix).failed().string() +
+         "\n        tried     " + failed.where + "\n        got       " + failed.got + "\n";
 }
 
 }  // namespace

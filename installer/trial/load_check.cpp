@@ -169,6 +169,11 @@ LoadReport load_check(const std::vector<ElfPlace>& files, const fs::path& genera
       (plugin ? report.plugins : report.broken).push_back({file.path, reason});
     }
   }
+  // One that waits for a library of some other site is no news; one that lacks a function may be of another version
+  // than what it stands beside, and is named first.
+  std::stable_partition(report.plugins.begin(), report.plugins.end(), [](const LoadReport::Unloaded& file) {
+    return file.reason.find(kUndefined) != std::string::npos;
+  });
   return report;
 }
 

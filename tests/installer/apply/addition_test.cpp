@@ -286,3 +286,111 @@ TEST_CASE("a store that has lost a part of the environment takes no addition, an
   CHECK_REFUSED(site.add(site.models), Missing, record.entries[0].path);
   CHECK_REFUSED(site.add(site.models), Missing, "doctor --repair");
 }
+
+TEST_CASE("an addition that fails its self-test is noted under its own name, and what it was added to") {
+  const Site site;
+  TinyBundle tiny = environment();
+  tiny.imports = {"demo"};
+  tiny.items[1] =
+      file_item("files/python", "#!/bin/sh\n[ ! -e \"${0%/bin/python3}/models\" ] || exit 3\n", "bin/python3", true);
+  site.apply(site.make(tiny, "env"));
+  const MadeBundle models = site.make(weights(5), "weights");
+  ApplyOptions asked = site.options(models);
+  asked.additions = Additions::Add;
+  CHECK_REFUSED(site.apply(asked), SelfTest, "exit code 3");
+
+  const Status status = status_of(site.prefix());
+  REQUIRE(status.failed);
+  CHECK(status.failed->name == "weights");
+  CHECK(status.failed->version == 5);
+  CHECK(status.failed->identity == bundle::open(models.folder).seal.manifest.digest());
+  CHECK(status.failed->added_to == "env version 1");
+  CHECK(has(text_of(status), "weights version 5, added to env version 1, failed its self-test"));
+  CHECK(json_of(status)["failed"]["added_to"] == "env version 1");
+
+  CHECK_REFUSED(site.apply(site.make(
+                    [&] {
+                      TinyBundle next = tiny;
+                      next.version = 2;
+                      next.items[1] = file_item("files/python", "#!/bin/sh\nexit 4\n", "bin/python3", true);
+                      return next;
+                    }(),
+                    "env-2")),
+                SelfTest, "exit code 4");
+  CHECK(json_of(status_of(site.prefix()))["failed"]["added_to"].is_null());
+  CHECK(has(text_of(status_of(site.prefix())), "env version 2, failed its self-test"));
+}
+
+TEST_CASE("what was damaged on each medium stays in the record as long as its bundle is a part") {
+  const Site site;
+  const auto damaged = [&](TinyBundle tiny, const std::string& folder) {
+    tiny.items.push_back(file_item("files/more", numbers_text(tiny.version, 3000), tiny.name + "/more"));
+    tiny.recovery = 50;
+    const MadeBundle made = site.make(tiny, folder);
+    flip_bit(made.volume(0), 8 * 77);
+    return made;
+  };
+  const auto with = [&](const MadeBundle& made, Additions additions) {
+    ApplyOptions asked = site.options(made);
+    asked.additions = additions;
+    std::string names;
+    const Applied applied = site.apply(asked);
+    REQUIRE(applied.record);
+    for (const bundle::MendedVolume& volume : applied.record->mended) names += volume.name + " ";
+    return names;
+  };
+  CHECK(with(damaged(environment(), "env-1"), Additions::Keep) == "env-1.vol001 ");
+  CHECK(with(damaged(weights(), "weights-1"), Additions::Add) == "env-1.vol001 weights-1.vol001 ");
+  CHECK(with(damaged(weights(2), "weights-2"), Additions::Add) == "env-1.vol001 weights-2.vol001 ");
+  CHECK(with(damaged(environment(2), "env-2"), Additions::Keep) == "weights-2.vol001 env-2.vol001 ");
+  CHECK(with(damaged(environment(3), "env-3"), Additions::Drop) == "env-3.vol001 ");
+}
+
+TEST_CASE("an environment that an older installer made takes an addition after its bundle was applied again") {
+  const Added site;
+  const fs::path file = site.prefix().generation(1) / bundle::kGenerationRecord;
+  bundle::Json json = bundle::parse_json(read_file(file), "record");
+  json.erase("interpreter");
+  json.erase("site_packages");
+  fs::permissions(file, fs::perms(0644));
+  write_file(file, bundle::write_json(json) + "\n");
+
+  CHECK_REFUSED(site.add(site.models), Conflict, "an older installer made what is current");
+  CHECK_REFUSED(site.add(site.models), Conflict, "apply the environment's bundle once more");
+  const Applied again = site.apply(site.first);
+  CHECK(again.generation == 2);
+  CHECK(again.unpacked.empty());
+  CHECK(site.apply(site.first).action == InstallPlan::Action::Nothing);
+  CHECK(site.add(site.models).generation == 3);
+  CHECK(site.weights_there() == "weights of 1");
+  CHECK(site.findings().empty());
+}
+
+TEST_CASE("[apt] beside [apt] is refused before anything is unpacked, with what may be done") {
+  const Added site;
+  const auto with_apt = [](TinyBundle tiny) {
+    tiny.items.push_back(file_item("apt/Packages", "of " + tiny.name, "apt/Packages"));
+    return tiny;
+  };
+  site.add(site.make(with_apt(weights()), "weights-apt"));
+  const auto before = installed(site.prefix().folder());
+  SUBCASE("a second addition") {
+    const TinyBundle data{.name = "data", .items = {file_item("data/rows", "rows", "data/rows")}};
+    const MadeBundle made = site.make(with_apt(data), "data-apt");
+    CHECK_REFUSED(site.add(made), Conflict, "weights version 1");
+    CHECK_REFUSED(site.add(made), Conflict, "nothing was written");
+    CHECK_REFUSED(site.with(made, Additions::Add, true), Conflict, "apt/Packages");
+  }
+  SUBCASE("the environment's next version") {
+    const MadeBundle made = site.make(with_apt(environment(2)), "env-apt");
+    CHECK_REFUSED(site.apply(made), Conflict, "--drop-added");
+    CHECK(installed(site.prefix().folder()) == before);
+    CHECK(site.with(made, Additions::Drop).generation == 3);
+    return;
+  }
+  SUBCASE("the addition's own next version takes the place of its last one") {
+    CHECK(site.add(site.make(with_apt(weights(2)), "weights-2")).generation == 3);
+    return;
+  }
+  CHECK(installed(site.prefix().folder()) == before);
+}

@@ -188,6 +188,20 @@ TEST_CASE("a plugin that nothing needs may miss its host; a library that somethi
     CHECK(left->detail.find("undefined symbol: of_the_host") != std::string::npos);
     CHECK(left->detail.find("libsealift-host.so.40") != std::string::npos);
   }
+  SUBCASE("one that lacks a function is named before those that lack a library") {
+    std::vector<std::pair<std::string, std::string>> files;
+    for (int i = 0; i < 10; ++i)
+      files.emplace_back(
+          "lib/boot" + std::to_string(i) + ".so",
+          shop.library("boot" + std::to_string(i) + ".so",
+                       "int host_init(void); int boot(void) { return host_init(); }", {"libsealift-host.so.40"}));
+    files.emplace_back("lib/plugin.so", plugin);
+    const Applied applied = site.apply(site.make(bundle_with(files)));
+    const SelfCheck::Step* left = step(applied.record->self_check, "plugins that nothing here needs");
+    REQUIRE(left != nullptr);
+    CHECK(left->detail.starts_with("lib/plugin.so"));
+    CHECK(left->detail.find("more") != std::string::npos);
+  }
   SUBCASE("a library that another one needs") {
     const std::string user =
         shop.library("libuser.so", "int boot(void); int user(void) { return boot(); }", {"boot.so"});
