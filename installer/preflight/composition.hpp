@@ -37,7 +37,7 @@ bool same_bundles(const GenerationRecord& one, const GenerationRecord& other);
 GenerationRecord composed(const bundle::VerifiedBundle& bundle, const std::optional<CurrentGeneration>& current,
                           Additions additions);
 
-// What to do where two bundles of an environment claim one path; `adds`: the one that is applied is added.
+// What to do where two bundles of an environment claim one path; `adds`: the applied bundle is added.
 std::string way_beside_added(bool adds);
 
 // What the generation's programs are tested by: the bundle's own environment, or, of an addition, the current one's.
