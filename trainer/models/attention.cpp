@@ -56,7 +56,7 @@ const at::Tensor& Visibility::mask(Reach reach, const at::TensorOptions& options
   const auto places = at::arange(time_, at::TensorOptions(options.device()).dtype(at::kLong));
   const auto distance = places.unsqueeze(1) - places.unsqueeze(0);
   auto visible = distance >= 0;
-  if (reach.window > 0) visible = visible & (distance < reach.window);  // a rehearsal has no logical_and
+  if (reach.window > 0) visible = visible & (distance < reach.window);
   visible = visible.unsqueeze(0).unsqueeze(0);
   if (segments_.defined()) visible = visible & (segments_.unsqueeze(2) == segments_.unsqueeze(1)).unsqueeze(1);
   if (reach.chunk > 0) {

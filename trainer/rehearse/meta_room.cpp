@@ -99,6 +99,17 @@ at::Tensor& arange(const at::Scalar& start, const at::Scalar& end, const at::Sca
   return out;
 }
 
+at::Tensor& absolute(const at::Tensor& tensor, at::Tensor& out) {
+  if (out.sizes() != tensor.sizes()) out.resize_(tensor.sizes());
+  return out;
+}
+
+at::Tensor& logical_and(const at::Tensor& one, const at::Tensor& other, at::Tensor& out) {
+  const auto sizes = at::infer_size(one.sizes(), other.sizes());
+  if (out.sizes() != at::IntArrayRef(sizes)) out.resize_(sizes);
+  return out;
+}
+
 at::Tensor index_select(const at::Tensor& tensor, std::int64_t dim, const at::Tensor& index) {
   auto sizes = tensor.sizes().vec();
   sizes[static_cast<std::size_t>(c10::maybe_wrap_dim(dim, tensor.dim()))] = index.numel();
@@ -194,6 +205,8 @@ void add_operators(torch::Library& meta, Imitated imitated) {
   meta.impl("max", TORCH_FN(extreme));
   meta.impl("nonzero", TORCH_FN(nonzero));
   meta.impl("arange.start_out", TORCH_FN(arange));
+  meta.impl("abs.out", TORCH_FN(absolute));
+  meta.impl("logical_and.out", TORCH_FN(logical_and));
   meta.impl("index_select", TORCH_FN(index_select));
   meta.impl("bucketize.Tensor", TORCH_FN(bucketize));
   meta.impl("where.self", TORCH_FN(where));

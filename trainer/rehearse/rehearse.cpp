@@ -26,9 +26,20 @@ DecoderConfig config_of(const std::filesystem::path& model) {
   return parse_decoder_config(train::read_text(model, kMaxBytes), model.string());
 }
 
+/// Buffers that a model made with values (a router's correction) lose them, so that they go where its weights go:
+/// `parallelize` leaves what has values on the host, and an operator refuses tensors of two devices.
+void forget_values_of_buffers(torch::nn::Module& model) {
+  for (const auto& buffer : model.buffers()) {
+    const auto empty = at::empty_like(buffer, buffer.options().device(at::kMeta));
+    buffer.unsafeGetTensorImpl()->shallow_copy_from(empty.getIntrusivePtr());
+  }
+}
+
 Model build(const RehearsalOptions& options, const DecoderConfig& config) {
   const train::MetaDevice meta;
-  return Model(config, DecoderOptions{.recompute = options.recompute, .dtype = options.parameters});
+  Model model(config, DecoderOptions{.recompute = options.recompute, .dtype = options.parameters});
+  forget_values_of_buffers(*model);
+  return model;
 }
 
 void check(const RehearsalOptions& options) {

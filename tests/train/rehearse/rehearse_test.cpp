@@ -36,12 +36,12 @@ class ConfigFile {
         "}");
   }
   /// Of a family by its name, with the keys that it has beside the usual ones.
-  explicit ConfigFile(const std::string& family, const std::string& more = "")
+  explicit ConfigFile(const std::string& family, const std::string& more = "", int key_heads = 2)
       : path_(std::filesystem::temp_directory_path() / c10::str("rehearse_", getpid(), "_", family, ".json")) {
     std::ofstream(path_) << c10::str(R"({"model_type": ")", family, R"(", "hidden_size": 256, "intermediate_size": 768,
-        "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 61,
-        "max_position_embeddings": 512, "pad_token_id": 0, "dtype": "float32")",
-                                     more, "}");
+        "num_hidden_layers": 6, "num_attention_heads": 4, "head_dim": 64, "vocab_size": 61,
+        "max_position_embeddings": 512, "pad_token_id": 0, "dtype": "float32", "num_key_value_heads": )",
+                                     key_heads, more, "}");
   }
   ~ConfigFile() { std::filesystem::remove(path_); }
   ConfigFile(const ConfigFile&) = delete;
@@ -50,6 +50,21 @@ class ConfigFile {
 
  private:
   std::filesystem::path path_;
+};
+
+/// Families whose experts, routers or attention are their own.
+struct SparseFiles {
+  ConfigFile gpt_oss{"gpt_oss", R"(, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 64)"};
+  ConfigFile llama4{"llama4_text", R"(, "intermediate_size_mlp": 512, "num_local_experts": 4, "num_experts_per_tok": 1,
+      "interleave_moe_layer_step": 2, "attention_chunk_size": 64)"};
+  ConfigFile glm4_moe{"glm4_moe", R"(, "n_routed_experts": 8, "n_group": 2, "topk_group": 1, "num_experts_per_tok": 2,
+      "moe_intermediate_size": 128, "n_shared_experts": 1, "first_k_dense_replace": 1, "norm_topk_prob": true)"};
+  ConfigFile deepseek_v3{"deepseek_v3", R"(, "n_routed_experts": 8, "n_group": 2,
+      "topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 128, "n_shared_experts": 1,
+      "first_k_dense_replace": 1, "q_lora_rank": 96, "kv_lora_rank": 64, "qk_nope_head_dim": 32,
+      "qk_rope_head_dim": 16, "v_head_dim": 32)",
+                         4};
+  std::vector<const ConfigFile*> all() const { return {&gpt_oss, &llama4, &glm4_moe, &deepseek_v3}; }
 };
 
 using ByGroup = std::map<std::string, std::vector<std::string>>;
@@ -222,7 +237,10 @@ TEST_CASE("a rehearsed step issues the collectives of the real one: order, label
     for (auto i = jobs.size() - 2; i < jobs.size(); ++i) jobs[i].micro_batches = 3;
   }
   jobs.push_back(job(dense.path(), hsdp(2), 4));
+  const SparseFiles families;
+  for (const auto* family : families.all()) jobs.push_back(job(family->path(), fsdp(), 2));
   for (const auto& options : jobs) {
+    CAPTURE(options.model);
     CAPTURE(to_string(options.policy.method));
     CAPTURE(options.ranks);
     CAPTURE(options.micro_batches);
@@ -263,20 +281,38 @@ TEST_CASE("the rehearsed peak is that of the CPU's allocator, within 5 %") {
   const auto factors = "[" + c10::Join(", ", std::vector<double>(32, 1.5)) + "]";
   const ConfigFile phi3("phi3", c10::str(R"(, "rope_scaling": {"type": "longrope", "short_factor": )", factors,
                                          R"(, "long_factor": )", factors, "}")),
-      glm4("glm4"), gemma2("gemma2", R"(, "sliding_window": 64)"), gemma3("gemma3_text", R"(, "sliding_window": 64)");
+      glm4("glm4"), gemma2("gemma2", R"(, "sliding_window": 64)"), gemma3("gemma3_text", R"(, "sliding_window": 64)"),
+      olmo("olmo", R"(, "clip_qkv": 8.0)"), olmo2("olmo2"), olmo3("olmo3", R"(, "sliding_window": 64)"),
+      granite("granite", R"(, "embedding_multiplier": 12.0, "logits_scaling": 8.0)");
+  const SparseFiles families;
   struct Case {
     std::filesystem::path model;
     Policy policy;
     std::int64_t ranks;
     bool recompute;
   };
-  for (const auto& [model, policy, ranks, recompute] :
-       {Case{dense.path(), fsdp(), 4, true}, Case{dense.path(), fsdp(), 4, false}, Case{dense.path(), ddp(), 4, true},
-        Case{dense.path(), hsdp(2), 4, true}, Case{sparse.path(), fsdp(), 4, true}, Case{dense.path(), fsdp(), 1, true},
-        Case{dense.path(), halved(fsdp()), 4, true}, Case{phi3.path(), fsdp(), 4, true},
-        Case{phi3.path(), halved(fsdp()), 4, false}, Case{glm4.path(), fsdp(), 4, false},
-        Case{gemma2.path(), fsdp(), 4, true}, Case{gemma2.path(), halved(fsdp()), 4, false},
-        Case{gemma3.path(), fsdp(), 4, false}}) {
+  for (const auto& [model, policy, ranks, recompute] : {Case{dense.path(), fsdp(), 4, true},
+                                                        Case{dense.path(), fsdp(), 4, false},
+                                                        Case{dense.path(), ddp(), 4, true},
+                                                        Case{dense.path(), hsdp(2), 4, true},
+                                                        Case{sparse.path(), fsdp(), 4, true},
+                                                        Case{dense.path(), fsdp(), 1, true},
+                                                        Case{dense.path(), halved(fsdp()), 4, true},
+                                                        Case{phi3.path(), fsdp(), 4, true},
+                                                        Case{phi3.path(), halved(fsdp()), 4, false},
+                                                        Case{glm4.path(), fsdp(), 4, false},
+                                                        Case{gemma2.path(), fsdp(), 4, true},
+                                                        Case{gemma2.path(), halved(fsdp()), 4, false},
+                                                        Case{gemma3.path(), fsdp(), 4, false},
+                                                        Case{olmo.path(), fsdp(), 4, false},
+                                                        Case{olmo2.path(), fsdp(), 4, true},
+                                                        Case{olmo3.path(), fsdp(), 4, false},
+                                                        Case{granite.path(), fsdp(), 4, false},
+                                                        Case{families.gpt_oss.path(), fsdp(), 4, false},
+                                                        Case{families.gpt_oss.path(), halved(fsdp()), 4, true},
+                                                        Case{families.llama4.path(), fsdp(), 4, true},
+                                                        Case{families.glm4_moe.path(), halved(fsdp()), 4, false},
+                                                        Case{families.deepseek_v3.path(), fsdp(), 4, false}}) {
     auto options = job(model, policy, ranks);
     options.tokens = 256;
     options.recompute = recompute;
