@@ -3,16 +3,15 @@
 // refused before it takes memory. Blocks that were uncompressed last are kept, since small files share them.
 #include "bundle/image/image_reader.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <list>
 #include <mutex>
 #include <set>
 #include <unordered_map>
 
+#include "bundle/image/inode_reader.hpp"
+#include "bundle/image/read_file.hpp"
 #include "bundle/image/squashfs.hpp"
 
 namespace sealift::bundle {
@@ -22,76 +21,8 @@ using namespace detail;
 namespace {
 
 constexpr std::uint64_t kMaxTable = std::uint64_t{1} << 30;  // bytes of inodes or folders, compressed
-constexpr std::uint32_t kMaxTarget = 4095;                   // PATH_MAX, without its end
-constexpr std::uint32_t kNoFragment = 0xFFFFFFFF;
+constexpr std::uint64_t kNoTable = ~std::uint64_t{0};
 constexpr std::size_t kBlocksKept = 128;  // 16 MiB of our blocks
-
-// Checked bytes as libsquashfs reads them. A callback cannot throw, so what was thrown waits for check().
-class ReadFile {
- public:
-  explicit ReadFile(const CheckedRange& bytes, const std::string& name) : file_{}, name_(name) {
-    file_.base.destroy = [](sqfs_object_t*) {};
-    file_.read_at = read_at;
-    file_.write_at = [](sqfs_file_t*, sqfs_u64, const void*, std::size_t) -> int { return SQFS_ERROR_UNSUPPORTED; };
-    file_.get_size = [](const sqfs_file_t* file) -> sqfs_u64 { return static_cast<const File*>(file)->bytes->size(); };
-    file_.truncate = [](sqfs_file_t*, sqfs_u64) -> int { return SQFS_ERROR_UNSUPPORTED; };
-    file_.bytes = &bytes;
-  }
-  ReadFile(const ReadFile&) = delete;
-  ReadFile& operator=(const ReadFile&) = delete;
-
-  sqfs_file_t* get() { return &file_; }
-  void check(int error) {
-    if (error >= 0) return;
-    if (file_.thrown) std::rethrow_exception(std::exchange(file_.thrown, nullptr));
-    refuse(sqfs_words(error));
-  }
-  [[noreturn]] void refuse(const std::string& got) const {
-    throw Error(ErrorCode::Format, {.what = "this is no image that can be read",
-                                    .where = name_,
-                                    .expected = "a SquashFS image as sealift-install makes it",
-                                    .got = got,
-                                    .next = "make it again with `sealift-install image`"});
-  }
-
- private:
-  struct File : sqfs_file_t {
-    const CheckedRange* bytes = nullptr;
-    std::exception_ptr thrown;
-  };
-
-  static int read_at(sqfs_file_t* base, sqfs_u64 offset, void* buffer, std::size_t size) {
-    File* const file = static_cast<File*>(base);
-    const std::uint64_t end = file->bytes->size();
-    if (offset > end || size > end - offset) return SQFS_ERROR_OUT_OF_BOUNDS;
-    try {
-      file->bytes->read(offset, {static_cast<std::byte*>(buffer), size});
-      return 0;
-    } catch (...) {
-      if (!file->thrown) file->thrown = std::current_exception();
-      return SQFS_ERROR_IO;
-    }
-  }
-
-  File file_;
-  const std::string& name_;
-};
-
-// Where a file's bytes lie.
-struct Blocks {
-  std::uint64_t begin = 0;
-  std::vector<std::uint32_t> sizes;  // of each block, with the format's bit for what is not compressed
-  std::uint32_t fragment = kNoFragment;
-  std::uint32_t fragment_offset = 0;
-};
-
-Blocks blocks_of(const sqfs_inode_generic_t& inode) {
-  Blocks blocks;
-  sqfs_inode_get_file_block_start(&inode, &blocks.begin);
-  sqfs_inode_get_frag_location(&inode, &blocks.fragment, &blocks.fragment_offset);
-  blocks.sizes.assign(inode.extra, inode.extra + sqfs_inode_get_file_block_count(&inode));
-  return blocks;
-}
 
 }  // namespace
 
@@ -125,7 +56,16 @@ struct ImageReader::Tables {
     uncompressor = zstd_compressor(super.block_size, true);
   }
 
+  // The library takes memory for all that the super block claims, so that is held to what an image can have: each
+  // fragment has the end of a file, and each block of the table a place in the list of such places.
   void read_fragments() {
+    if ((super.flags & SQFS_FLAG_NO_FRAGMENTS) != 0 || super.fragment_table_start == kNoTable) return;
+    constexpr std::uint64_t kBlock = SQFS_META_BLOCK_SIZE;
+    const std::uint64_t size = std::uint64_t{super.fragment_entry_count} * sizeof(sqfs_fragment_t);
+    const std::uint64_t places = (size + kBlock - 1) / kBlock * sizeof(std::uint64_t);
+    if (super.fragment_entry_count > super.inode_count || super.fragment_table_start > super.bytes_used ||
+        places > super.bytes_used - super.fragment_table_start)
+      file.refuse("more fragments than an image of its size has");
     const SqfsObject<sqfs_frag_table_t> table(sqfs_frag_table_create(0));
     file.check(sqfs_frag_table_read(table.get(), file.get(), &super, uncompressor.get()));
     fragments.resize(sqfs_frag_table_get_size(table.get()));
@@ -184,60 +124,43 @@ ImageReader::ImageReader(const CheckedRange& bytes, std::string name)
   Tables& tables = *tables_;
   tables.read_super();
   tables.read_fragments();
-  const SqfsObject<sqfs_dir_reader_t> reader(
-      sqfs_dir_reader_create(&tables.super, tables.uncompressor.get(), tables.file.get(), 0));
-  if (!reader) tables.file.refuse("out of memory");
+  InodeReader reader(tables.file, *tables.uncompressor, tables.super);
 
-  std::vector<SqfsInode> folders;  // by their place in `waiting`
+  std::vector<Inode> folders;  // by their place in `waiting`
   std::vector<std::size_t> waiting;
   std::set<std::uint32_t> known;  // numbers of folders: one that stands in two places would be read twice
-  const auto add = [&](SqfsInode inode, std::string node_name, std::size_t parent) {
+  const auto add = [&](Inode inode, std::string node_name, std::size_t parent) {
     if (nodes_.size() >= tables.super.inode_count) tables.file.refuse("more names than it says");
-    const std::uint32_t mode = inode->base.mode;
-    Node node{.name = std::move(node_name), .parent = parent, .mode = mode & 07777, .time = inode->base.mod_time};
+    Node node{
+        .name = std::move(node_name), .parent = parent, .mode = inode.mode, .size = inode.size, .time = inode.time};
     const std::size_t index = nodes_.size();
-    if (S_ISDIR(mode)) {
-      if (!known.insert(inode->base.inode_number).second) tables.file.refuse("a folder in two places");
-      node.links = inode->base.type == SQFS_INODE_EXT_DIR ? inode->data.dir_ext.nlink : inode->data.dir.nlink;
-      waiting.push_back(index);
-      folders.push_back(std::move(inode));
-    } else if (S_ISREG(mode)) {
-      node.type = Type::File;
-      tables.file.check(sqfs_inode_get_file_size(inode.get(), &node.size));
-      tables.blocks.emplace(index, blocks_of(*inode));
-    } else if (S_ISLNK(mode)) {
-      if (inode->data.slink.target_size > kMaxTarget) tables.file.refuse("a link that is longer than any path");
-      node.type = Type::Link;
-      node.target.assign(reinterpret_cast<const char*>(inode->extra), inode->data.slink.target_size);
-      node.size = node.target.size();
-    } else {
-      tables.file.refuse("something that is no file, folder or link");
+    switch (inode.type) {
+      case Inode::Type::Folder:
+        if (!known.insert(inode.number).second) tables.file.refuse("a folder in two places");
+        node.links = inode.links;
+        waiting.push_back(index);
+        folders.push_back(std::move(inode));
+        break;
+      case Inode::Type::File:
+        node.type = Type::File;
+        tables.blocks.emplace(index, std::move(inode.blocks));
+        break;
+      case Inode::Type::Link:
+        node.type = Type::Link;
+        node.size = inode.target.size();
+        node.target = std::move(inode.target);
+        break;
     }
     nodes_.push_back(std::move(node));
     if (index != 0) nodes_[parent].children.push_back(index);
   };
 
-  sqfs_inode_generic_t* root = nullptr;
-  tables.file.check(sqfs_dir_reader_get_root_inode(reader.get(), &root));
-  SqfsInode first(root);
-  if (!S_ISDIR(first->base.mode)) tables.file.refuse("a root that is no folder");
-  add(std::move(first), "", 0);
+  Inode root = reader.root();
+  if (root.type != Inode::Type::Folder) tables.file.refuse("a root that is no folder");
+  add(std::move(root), "", 0);
   for (std::size_t next = 0; next < waiting.size(); ++next) {
-    tables.file.check(sqfs_dir_reader_open_dir(reader.get(), folders[next].get(), 0));
-    for (;;) {
-      sqfs_dir_entry_t* entry = nullptr;
-      const int got = sqfs_dir_reader_read(reader.get(), &entry);
-      tables.file.check(got);
-      if (got > 0) break;
-      const std::unique_ptr<sqfs_dir_entry_t, SqfsFreer> named(entry);
-      std::string child(reinterpret_cast<const char*>(named->name), std::size_t{named->size} + 1);
-      if (child.find('/') != child.npos || child.find('\0') != child.npos || child == "." || child == "..")
-        tables.file.refuse("a name that no file can have");
-      sqfs_inode_generic_t* inode = nullptr;
-      tables.file.check(sqfs_dir_reader_get_inode(reader.get(), &inode));
-      add(SqfsInode(inode), std::move(child), waiting[next]);
-    }
-    folders[next].reset();
+    Inode folder = std::move(folders[next]);  // since `folders` grows
+    while (auto child = reader.next(folder)) add(std::move(child->inode), std::move(child->name), waiting[next]);
     const auto by_name = [&](std::size_t a, std::size_t b) { return nodes_[a].name < nodes_[b].name; };
     std::vector<std::size_t>& children = nodes_[waiting[next]].children;
     if (!std::is_sorted(children.begin(), children.end(), by_name)) tables.file.refuse("a folder that is not sorted");

@@ -8,13 +8,13 @@
 #include <sqfs/block_writer.h>
 #include <sqfs/compressor.h>
 #include <sqfs/dir.h>
-#include <sqfs/dir_reader.h>
 #include <sqfs/dir_writer.h>
 #include <sqfs/error.h>
 #include <sqfs/frag_table.h>
 #include <sqfs/id_table.h>
 #include <sqfs/inode.h>
 #include <sqfs/io.h>
+#include <sqfs/meta_reader.h>
 #include <sqfs/meta_writer.h>
 #include <sqfs/super.h>
 

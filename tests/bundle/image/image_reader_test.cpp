@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/support/bounded_memory.hpp"
 #include "tests/support/image_trees.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -82,6 +83,46 @@ DiskImage seen(const ImageReader& image, std::size_t piece = 100'000) {
 
 constexpr std::uint64_t kMemory = 1 << 20;
 
+std::string number(std::uint64_t value, std::size_t bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+
+// A block of a table, not compressed.
+std::string stored(const std::string& text) {
+  return number(0x8000 | text.size(), 2) + text;
+}
+
+std::string inode(std::uint64_t type, std::uint64_t index, const std::string& body) {
+  return number(type, 2) + number(0755, 2) + number(0, 4) + number(0, 4) + number(index, 4) + body;
+}
+
+// An image with one name "n" in its root, by hand (SquashFS 4.0, little endian); `body` stands behind the head that
+// each inode has.
+std::string by_hand(std::uint64_t type, const std::string& body) {
+  constexpr std::uint64_t kSuper = 96, kNone = ~std::uint64_t{0};
+  const std::string root =
+      inode(1, 1, number(0, 4) + number(2, 4) + number(12 + 9 + 3, 2) + number(0, 2) + number(2, 4));
+  const std::string inodes = stored(root + inode(type, 2, body));
+  const std::string folders = stored(number(0, 4) + number(0, 4) + number(1, 4) +  // one name, in block 0, from inode 1
+                                     number(root.size(), 2) + number(1, 2) + number(type, 2) + number(0, 2) + "n");
+  const std::uint64_t end = kSuper + inodes.size() + folders.size();
+  return "hsqs" + number(2, 4) + number(0, 4) + number(131'072, 4) + number(0, 4) + number(6, 2) + number(17, 2) +
+         number(0x10, 2) + number(1, 2) + number(4, 2) + number(0, 2) + number(0, 8) + number(end, 8) + number(end, 8) +
+         number(kNone, 8) + number(kSuper, 8) + number(kSuper + inodes.size(), 8) + number(kNone, 8) +
+         number(kNone, 8) + inodes + folders;
+}
+
+std::string link(std::uint64_t size, const std::string& target) {
+  return by_hand(3, number(1, 4) + number(size, 4) + target);
+}
+
+std::string large_file(std::uint64_t size) {
+  return by_hand(9, number(0, 8) + number(size, 8) + number(0, 8) + number(1, 4) + number(0xFFFFFFFF, 4) +
+                        number(0, 4) + number(0xFFFFFFFF, 4));
+}
+
 }  // namespace
 
 TEST_CASE("an image is read as it was written, in pieces of any size") {
@@ -155,6 +196,42 @@ TEST_CASE("what is no image, and images with features that ours have not, are re
   const Medium medium(many);
   const CheckedRange range(medium.reader(), 0, many.size(), kMemory);
   CHECK_REFUSED(ImageReader(range, "x"), CannotCheck, "more names");
+}
+
+TEST_CASE("an image that claims more than it has is refused before memory is taken for it") {
+  const auto refused = [](const std::string& bytes, ErrorCode code, const std::string& why) {
+    const Medium medium(bytes);
+    const CheckedRange range(medium.reader(), 0, bytes.size(), kMemory);
+    const BoundedMemory bound(256U << 20);
+    try {
+      const ImageReader image(range, "x");
+      FAIL_CHECK("it was read: ", why);
+    } catch (const Error& error) {
+      CHECK(error.code() == code);
+      CHECK(mentions(error, why));
+    }
+  };
+
+  const std::string good = link(4, "here");
+  const Medium medium(good);
+  const CheckedRange range(medium.reader(), 0, good.size(), kMemory);
+  const ImageReader image(range, "x");  // so that what is refused below is refused for what it claims
+  REQUIRE(image.child(0, "n"));
+  CHECK(image.nodes()[*image.child(0, "n")].target == "here");
+
+  refused(link(0xFFFFFFFF, "here"), ErrorCode::Format, "longer than any path");
+  refused(link(4095, "here"), ErrorCode::Format, "");
+  refused(large_file(std::uint64_t{1} << 62), ErrorCode::Format, "more blocks than any image has");
+  refused(large_file(std::uint64_t{1} << 45), ErrorCode::CannotCheck, "more names and blocks");
+  refused(large_file(std::uint64_t{1} << 44), ErrorCode::Format, "");  // 512 MiB of blocks, of which none is there
+  refused(by_hand(4, number(1, 4) + number(0, 4)), ErrorCode::Format, "no file, folder or link");
+
+  std::string fragments = Medium(each_kind_of_file()).bytes;
+  fragments.replace(16, 4, number(838'860'801, 4));  // found by the fuzzer: 13 GB for a table
+  refused(fragments, ErrorCode::Format, "more fragments");
+  std::string names = fragments;
+  names.replace(4, 4, number(ImageReader::kMaxNodes, 4)).replace(16, 4, number(ImageReader::kMaxNodes, 4));
+  refused(names, ErrorCode::Format, "more fragments");
 }
 
 TEST_CASE("two hundred mutated images are refused or read, and nothing else happens") {
