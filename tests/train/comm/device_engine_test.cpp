@@ -277,7 +277,7 @@ TEST_CASE("an engine that breaks on the device ends every rank with what it said
     }
     while (true) gather(groups, "a");
   });
-  for (const auto& text : said) CHECK(says(text, "all_gather of unit 'a' (4 Float) broke in step 0 (remote process"));
+  for (const auto& text : said) CHECK(says(text, "all_gather of unit 'a' (4 Float) broke on rank"));
 }
 
 TEST_CASE("why a rank failed reaches ranks whose streams wait for it") {

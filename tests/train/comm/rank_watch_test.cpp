@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <csignal>
 #include <fstream>
@@ -273,6 +274,31 @@ std::int64_t now_ms() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// Gloo for the rank of a scenario that ends while ranks connect: before it has, or as soon as it has.
+HostEngineFactory ends_in(const std::string& scenario) {
+  return [scenario](const Store& store, int rank, int size) -> c10::intrusive_ptr<c10d::Backend> {
+    if (scenario == "kill connecting") raise(SIGKILL);
+    if (scenario == "throw connecting") throw std::runtime_error("no such address");
+    auto options = c10d::ProcessGroupGloo::Options::create(kTimeout);
+    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1", false));
+    auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
+    raise(SIGKILL);
+    return gloo;
+  };
+}
+
+/// Connects as the rank of a scenario that ends meanwhile; writes as `rank_process`.
+int connecting_process(const World& world, const std::string& scenario, std::ofstream& out) {
+  out << now_ms() << std::endl;
+  try {
+    make_groups(world, {1, world.size}, {.host_engine = world.rank == 1 ? ends_in(scenario) : nullptr});
+  } catch (const std::exception& error) {
+    out << now_ms() << " " << first_line(error) << std::endl;
+    return 3;
+  }
+  return 0;
+}
+
 /// The program of one rank: argv = rank-process SCENARIO RANK SIZE PORT STORE OUT. Writes when step 3 began, when it
 /// caught something and what; ends with 3 when it caught something.
 int rank_process(char** argv) {
@@ -289,6 +315,10 @@ int rank_process(char** argv) {
   world.store->set("up" + std::to_string(world.rank), "");
   for (std::int64_t rank = 0; rank < world.size; ++rank) world.store->wait({"up" + std::to_string(rank)});
   world.timeout = kTimeout;
+  if (scenario.find("connect") != std::string::npos) {
+    if (scenario != "kill connecting") world.timeout = std::chrono::minutes(1);  // longer than this test waits
+    return connecting_process(world, scenario, out);
+  }
   const auto groups = make_groups(world, {1, world.size});
   const bool victim = world.rank == (scenario.find("rank 0") != std::string::npos ? 0 : 1);
   try {
@@ -412,6 +442,16 @@ TEST_CASE("a process that is killed, or ends without a word, is named by the oth
 TEST_CASE("why a process failed reaches the others before its connections close") {
   check_survivors(run_processes("throw", 3, false), 1,
                   {"stops at all_gather of unit 'layer1'", "rank 1 failed in step 3: out of disk"});
+}
+
+TEST_CASE(
+    "a rank that ends while the ranks connect is named by the others, long before the time-out where it had "
+    "connected") {
+  check_survivors(run_processes("kill connected", 3, false), 1,
+                  {"connect of unit 'shard'", "no word from rank 1: ended without one, killed"});
+  check_survivors(run_processes("throw connecting", 3, false), 1, {"connect of unit 'shard'", "no such address"});
+  check_survivors(run_processes("kill connecting", 3, false), 1,
+                  {"connect of unit 'shard'", "no word from rank 1: stopped, or cut off"});
 }
 
 TEST_CASE("a process that is stopped is named within the time-out and a second") {

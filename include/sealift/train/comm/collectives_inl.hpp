@@ -183,6 +183,7 @@ SEALIFT_BODY Collectives::Flight Collectives::begin(const char* op, const at::Te
   const bool known = channel_->agreed.contains(transition);
   if (channel_->order_check == OrderCheck::Always || (channel_->order_check == OrderCheck::NewOnly && !known)) {
     detail::compare_labels(channel_, flight->label);
+    ++channel_->order_checks;
     channel_->agreed.insert(transition);
   }
   channel_->previous = hash;

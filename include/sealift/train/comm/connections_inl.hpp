@@ -6,10 +6,36 @@
 #include <sealift/train/comm/connections.hpp>
 
 #include <csignal>
+#include <future>
+#include <memory>
 
 namespace sealift::train {
 
 namespace detail {
+
+/// Runs `connect` for the collective `number` of `group`, which was issued, on a thread of its own, since nothing ends
+/// it when another rank does not come; the watch names that rank. The thread is left behind then.
+template <class Made>
+Made connect_watched(RankWatch& watch, const Label& label, std::size_t group, std::uint64_t number,
+                     std::packaged_task<Made()> connect) {
+  auto& issued = watch.issued();
+  const IssuedCollectives::Waiting waiting(issued, label, group, number, nullptr);
+  auto made = connect.get_future();
+  std::thread thread(std::move(connect));
+  while (made.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+    if (!issued.has_failed()) continue;
+    thread.detach();
+    issued.stop_at(label);
+  }
+  thread.join();
+  try {
+    return made.get();
+  } catch (const c10::Error& error) {
+    watch.broken(label, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    watch.broken(label, error.what());
+  }
+}
 
 SEALIFT_BODY Collectives Connections::group(const std::string& axes, std::int64_t number,
                                             std::vector<std::int64_t> members) {
@@ -24,16 +50,30 @@ SEALIFT_BODY Collectives Connections::group(const std::string& axes, std::int64_
   channel->own = own;
   channel->members = members;
   channel->device = world.device;
-  channel->connect = [this_world = world, count = gloo_made_, store = store_of(channel->name + "/gloo"), own,
-                      size = members.size(), other = options.host_engine] {
-    if (!other) return connect_gloo(this_world, store, own, size, *count);
-    return std::make_shared<GlooLines>(other(store, static_cast<int>(own), static_cast<int>(size)));
-  };
-  if (!world_lines_) world_lines_ = channel->lines = channel->connect();
-  channel->world = world_lines_;
   channel->check_group = watch->issued().add_group(channel->name + " check", members);
   channel->group = watch->issued().add_group(channel->name, members);
   if (is_world(members)) world_group_ = channel->group;
+  channel->connect = [this_world = world, count = gloo_made_, store = store_of(channel->name + "/gloo"),
+                      other = options.host_engine, label = Label{.op = "connect", .unit = axes},
+                      weak = std::weak_ptr(channel)] {
+    const auto self = weak.lock();  // an owner calls
+    auto& issued = self->watch->issued();
+    const auto number = issued.issue(self->check_group, label);
+    const auto lines = connect_watched(
+        *self->watch, label, self->check_group, number,
+        std::packaged_task<std::shared_ptr<GlooLines>()>([=, own = self->own, size = self->members.size()] {
+          if (!other) return connect_gloo(this_world, store, own, size, *count);
+          return std::make_shared<GlooLines>(other(store, static_cast<int>(own), static_cast<int>(size)));
+        }));
+    if (!self->world) self->world = lines;
+    // All have connected when each has heard of each: a rank that went on before and refused its job would close
+    // connections that others are still opening, and their error would be a closed connection instead of the refusal.
+    // By the connections, and not by the store, since they tell of a rank that ends.
+    compare_labels(self, label);
+    return lines;
+  };
+  if (!world_lines_) world_lines_ = channel->lines = channel->connect();
+  channel->world = world_lines_;
   connect_engine(*channel, axes);
   return made_[std::move(members)] = Collectives(std::move(channel));
 }
@@ -58,21 +98,14 @@ SEALIFT_BODY std::shared_ptr<GlooLines> Connections::connect_gloo(const World& w
                                                                   std::int64_t rank, std::size_t size,
                                                                   std::int64_t& count) {
   ignore_closed_connections();
-  auto options = c10d::ProcessGroupGloo::Options::create(world.timeout);
+  // The watch gives up after the time-out, with a better message; Gloo's own time-out is for when the watch fails.
+  auto options = c10d::ProcessGroupGloo::Options::create(world.timeout * 2 + std::chrono::seconds(1));
   // Binding to a given address keeps Gloo from resolving the host's own name, which may fail on an isolated host.
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(world.address, false));
   auto gloo =
       c10::make_intrusive<TaggedGloo>(store, static_cast<int>(rank), static_cast<int>(size), std::move(options));
-  // The watch gives up after the time-out, with a better message; Gloo's own time-out is for when the watch fails.
-  gloo->setTimeout(world.timeout * 2 + std::chrono::seconds(1));
-  wait_for_all(store, size, world.timeout);
   ++count;
   return std::make_shared<GlooLines>(std::move(gloo));
-}
-
-SEALIFT_BODY void Connections::wait_for_all(const Store& store, std::size_t size, std::chrono::milliseconds timeout) {
-  if (store->add("connected", 1) == static_cast<std::int64_t>(size)) store->set("all connected", "");
-  store->wait({"all connected"}, timeout);
 }
 
 SEALIFT_BODY void Connections::connect_engine(Channel& channel, const std::string& axes) {
@@ -108,22 +141,8 @@ SEALIFT_BODY void Connections::connect_engine(Channel& channel, const std::strin
 SEALIFT_BODY c10::intrusive_ptr<c10d::Backend> Connections::watched(
     const std::string& axes, std::packaged_task<c10::intrusive_ptr<c10d::Backend>()> connect) {
   const Label label{.op = "connect", .unit = axes};
-  auto& issued = watch->issued();
-  const auto number = issued.issue(world_group_, label);
-  const IssuedCollectives::Waiting waiting(issued, label, world_group_, number, nullptr);
-  auto engine = connect.get_future();
-  std::thread thread(std::move(connect));
-  while (engine.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
-    if (!issued.has_failed()) continue;
-    thread.detach();
-    issued.stop_at(label);
-  }
-  thread.join();
-  try {
-    return engine.get();
-  } catch (const c10::Error& error) {
-    watch->broken(label, error.what_without_backtrace());
-  }
+  const auto number = watch->issued().issue(world_group_, label);
+  return connect_watched(*watch, label, world_group_, number, std::move(connect));
 }
 
 }  // namespace detail

@@ -52,7 +52,8 @@ SEALIFT_BODY void RankWatch::broken(const Label& label, const std::string& error
 
 SEALIFT_BODY void RankWatch::note_broken(const Label& label, const std::string& error) {
   if (!broken_.empty()) return;
-  broken_ = label.text() + " broke in step " + std::to_string(issued_.step()) + " (" + error + ")";
+  broken_ = label.text() + " broke on " + name_ranks({issued_.rank()}) + " in step " + std::to_string(issued_.step()) +
+            " (" + error + ")";
 }
 
 SEALIFT_BODY void RankWatch::tell_others(const std::string& text) {
