@@ -19,6 +19,16 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def begun(names):
+    """(tools' folder, pattern) of the command line, after the line that heads the figures; --names prints `names` and ends."""
+    if sys.argv[1] == "--names":
+        print("\n".join(names))
+        sys.exit()
+    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
+        "columns: name, ours [ms], peer [ms], ratio peer/ours, spread of the ratio")
+    return pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+
+
 def run(command, **options):
     subprocess.run([str(part) for part in command], check=True, stdin=subprocess.DEVNULL, **options)
 

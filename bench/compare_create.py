@@ -7,13 +7,12 @@
 # Both sides read the same files from memory and end with everything synced. What a side wrote is removed before the
 # next one begins, outside of what is timed: there is no room for all rounds.
 import os
-import pathlib
 import re
 import shutil
 import sys
 import tomllib
 
-from closure import HOME, create, locked, race, say
+from closure import HOME, begun, create, locked, race
 
 NAME = "create_vs_tar_zstd"
 PEAK = 300  # MB, however big the input
@@ -30,13 +29,9 @@ sync "$out/env.tar.zst" "$out/digest" "$out/signature" "$out"
 
 
 def main():
-    if sys.argv[1] == "--names":
-        print(NAME)
-        return
-    tools, pattern = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    tools, pattern = begun([NAME])
     if not re.search(pattern, NAME):
         return
-    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; columns: name, ours [ms], peer [ms], ratio peer/ours, spread of the ratio")
     lock = locked(tools, "sha256")
     content = tomllib.loads(lock.read_text())
     blobs = [content["interpreter"]["sha256"]] + [wheel["sha256"] for wheel in content["wheel"]]

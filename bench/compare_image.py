@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-from closure import HOME, create, locked, race, run, say
+from closure import HOME, begun, create, locked, race, run, say
 
 NAMES = ["image_vs_mksquashfs", "import_by_fuse", "import_by_fuse_cold", "import_by_kernel", "import_by_kernel_cold"]
 OUT = HOME / "image"
@@ -94,11 +94,7 @@ def compare_imports(install, pattern):
 
 
 def main():
-    if sys.argv[1] == "--names":
-        print("\n".join(NAMES))
-        return
-    tools, pattern = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; columns: name, ours [ms], peer [ms], ratio peer/ours, spread of the ratio")
+    tools, pattern = begun(NAMES)
     remove(OUT)
     OUT.mkdir(parents=True)
     try:

@@ -17,7 +17,7 @@ import sys
 import tomllib
 
 import install_limits
-from closure import HOME, Cost, create, fetched, locked, race, run, say
+from closure import HOME, Cost, begun, create, fetched, locked, race, run, say
 
 NAMES = ["install_vs_uv", "install_vs_pip", "second_vs_uv_warm", "second_vs_pip"]
 WANTED = ["torch==2.11.0", "pip"]  # as closure.toml
@@ -145,11 +145,7 @@ def compare_second(closure, first, peers):
 
 
 def main():
-    if sys.argv[1] == "--names":
-        print("\n".join(NAMES))
-        return
-    tools, pattern = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; columns: name, ours [ms], peer [ms], ratio peer/ours, spread of the ratio")
+    tools, pattern = begun(NAMES)
     remove(OUT)
     WHEELS.mkdir(parents=True)
     try:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import urllib.request
 
-from closure import HOME, create, locked, race, run, say
+from closure import HOME, begun, create, locked, race, run, say
 
 # name -> connections, requests of each, bytes of a range (0: the whole), and of what
 NAMES = {
@@ -96,10 +96,7 @@ def carry_over(port, targets, root):
 
 
 def main():
-    if sys.argv[1] == "--names":
-        print("\n".join(NAMES))
-        return
-    tools, pattern = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    tools, pattern = begun(NAMES)
     os.environ["PATH"] += ":/usr/sbin"
     if shutil.which("nginx") is None:
         sys.exit("nginx is missing, so there is nothing to compare with: it is Debian's package nginx")
@@ -113,8 +110,6 @@ def main():
         sizes = carry_over(port, targets, home / "root")
         peer, peer_port = nginx(home)
         stack.enter_context(ended(peer))
-        say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
-            "columns: name, ours [ms], peer [ms], ratio peer/ours, spread of the ratio")
         for name, (connections, requests, length, what) in NAMES.items():
             if not re.search(pattern, name):
                 continue

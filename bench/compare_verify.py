@@ -7,12 +7,10 @@
 # hashing and reading memory, not a disc. Both sides check a signature and every byte; each is a process of its own.
 import base64
 import json
-import os
-import pathlib
 import re
 import sys
 
-from closure import HOME, create, locked, race, run, say
+from closure import HOME, begun, create, locked, race, run
 
 NAMES = {  # name -> the chunks' digest, the peer's command
     "verify_vs_openssl": ("sha256", ["openssl", "dgst", "-sha256"]),
@@ -57,12 +55,7 @@ def compare(tools, name):
 
 
 def main():
-    if sys.argv[1] == "--names":
-        print("\n".join(NAMES))
-        return
-    tools, pattern = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
-        "columns: name, ours [ms], peer [ms], ratio peer/ours, spread of the ratio")
+    tools, pattern = begun(NAMES)
     for name in NAMES:
         if re.search(pattern, name):
             compare(tools, name)

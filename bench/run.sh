@@ -21,35 +21,19 @@ build() {
 # Beside the figures of what is hashed and inflated: the rates of this machine.
 say_rates() { $python bench/machine_rates.py build/tools/bin/sealift-bench-members build/tools/bin/sealift-pack; }
 
+# A family of whole programs, over torch's closure.
+whole_programs() {
+  local family=$1 others=$2
+  chosen "$family" || return 0
+  ran=1
+  build tools sealift-pack sealift-install sealift-start $others
+  [ "$family" = repo ] || say_rates
+  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python "bench/compare_$family.py" build/tools/bin "$pattern"
+}
+
 ran=
-if chosen verify; then
-  ran=1
-  build tools sealift-pack sealift-install sealift-start sealift-bench-members
-  say_rates
-  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_verify.py build/tools/bin "$pattern"
-fi
-if chosen create; then
-  ran=1
-  build tools sealift-pack sealift-install sealift-start sealift-bench-members
-  say_rates
-  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_create.py build/tools/bin "$pattern"
-fi
-if chosen install; then
-  ran=1
-  build tools sealift-pack sealift-install sealift-start sealift-bench-members
-  say_rates
-  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_install.py build/tools/bin "$pattern"
-fi
-if chosen image; then
-  ran=1
-  build tools sealift-pack sealift-install sealift-start sealift-bench-members
-  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_image.py build/tools/bin "$pattern"
-fi
-if chosen repo; then
-  ran=1
-  build tools sealift-pack sealift-install sealift-start sealift-repo sealift-bench-http
-  PATH=$PWD/build/prerequisites/uv/bin:$PATH $python bench/compare_repo.py build/tools/bin "$pattern"
-fi
+for family in verify create install image; do whole_programs $family sealift-bench-members; done
+whole_programs repo "sealift-repo sealift-bench-http"
 if chosen delta; then
   ran=1
   build tools sealift-bench-delta
