@@ -16,7 +16,10 @@ import tempfile
 import tomllib
 
 VERIFY, TRAIN, TESTS = map(os.path.abspath, sys.argv[1:4])
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.dont_write_bytecode = True  # no folder of caches among the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from page_commands import ROOT, blocks, commands, forms, need  # noqa: E402
+
 PAGES = ["docs/verify.md", "docs/verify_checks_compute.md", "docs/verify_checks_machine.md",
          "docs/verify_checks_training.md", "verify/README.md", "README.md"]
 SHORT = " --device cpu --only machine.host"  # of a run, which takes a minute else; that it runs is what is shown here
@@ -47,22 +50,6 @@ FILES = {
     "# site.toml": ("site.toml", "sealift-verify run --site site.toml --out training" + SHORT, {0, 1}),
     "# golden.toml": ("golden.toml", "true", {0}),  # which the command below it records
 }
-
-
-def need(holds, what):
-    if not holds:
-        sys.exit(f"commands_test: {what}")
-
-
-def blocks(page):
-    return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(), flags=re.M | re.S)
-
-
-def commands(text):
-    """Those of a block, each without its comment."""
-    joined = text.replace("\\\n", " ")
-    lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in joined.splitlines())
-    return [re.sub(r"\s+", " ", line) for line in lines if line]
 
 
 def make_site(site):
@@ -102,13 +89,6 @@ def execute(site, command, codes, page):
                           env={**os.environ, "PATH": f"{site / 'bin'}:{os.environ['PATH']}"})
     need(done.returncode in codes, f"{page}: exit code {done.returncode}: {command}\n{done.stdout}{done.stderr}")
     print(f"{page}: {done.returncode}: {command}", flush=True)
-
-
-def forms(command):
-    """A command with `[--option VALUE]`: with none of them, and with all."""
-    if "[" not in command:
-        return [command]
-    return [re.sub(r"\s*\[[^]]*\]", "", command), command.replace("[", "").replace("]", "")]
 
 
 def run_page(site, page, seen):
