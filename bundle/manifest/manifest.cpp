@@ -12,6 +12,17 @@ const Entry* Manifest::find(const SafePath& path) const {
   return found != entries.end() && found->path == path ? &*found : nullptr;
 }
 
+const Entry* Manifest::image() const {
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [](const Entry& entry) { return entry.kind == EntryKind::Squashfs; });
+  return found != entries.end() ? &*found : nullptr;
+}
+
+bool carries_image_alone(const Manifest& manifest) {
+  return !manifest.base && manifest.image() != nullptr &&
+         std::any_of(manifest.entries.begin(), manifest.entries.end(), [](const Entry& entry) { return entry.absent; });
+}
+
 std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build) {
   std::vector<std::string> names;
   for (const Entry& entry : manifest.entries)
@@ -39,6 +50,7 @@ std::string few_of(const std::vector<std::string>& names) {
 }
 
 std::uint64_t needed_installer_level(const Manifest& manifest) {
+  if (manifest.image() != nullptr) return 8;
   const auto& placements = manifest.environment.placements;
   if (std::any_of(placements.begin(), placements.end(),
                   [](const auto& placement) { return !placement.shared.empty(); }))

@@ -107,10 +107,41 @@ void check_entries(const std::vector<Entry>& entries, const std::string& where) 
   }
 }
 
+// One at most, carried as it is in whole blocks, and nobody installs it; the root hash is of this kind alone.
+void check_image(const std::vector<Entry>& entries, const std::string& where) {
+  constexpr std::uint64_t kBlock = 4096;  // of dm-verity and of loop devices
+  const Entry* first = nullptr;
+  for (const Entry& entry : entries) {
+    const std::string& path = entry.path.text();
+    if (entry.verity.has_value() != (entry.kind == EntryKind::Squashfs))
+      refuse_json(where, "an image, and nothing else, has a root hash for dm-verity (verity)", path);
+    if (entry.kind != EntryKind::Squashfs) continue;
+    if (first != nullptr)
+      refuse_json(where, "a bundle carries one image of its environment", first->path.text() + " and " + path);
+    first = &entry;
+    if (entry.absent || entry.encoding != Encoding::Identity)
+      refuse_json(where, "an image is carried as it is, since programs read it where it lies", path);
+    if (entry.size == 0 || entry.size % kBlock != 0)
+      refuse_json(where, "an image consists of whole blocks of 4096 bytes", path + ", " + std::to_string(entry.size));
+    if (entry.installed_size != 0 || entry.installed_files != 0 || entry.executable)
+      refuse_json(where, "an image is mounted, and not installed", path);
+  }
+}
+
+// Of a bundle without a base, what is absent is in the image that it carries, since it is placed.
+std::set<SafePath> placed_in_image(const Manifest& manifest) {
+  std::set<SafePath> placed;
+  if (manifest.base || manifest.image() == nullptr) return placed;
+  for (const Environment::Placement& placement : manifest.environment.placements) placed.insert(placement.entry);
+  return placed;
+}
+
 // What is left to a store and the base that has it come together, and the level says what the manifest uses.
 void check_level(const Manifest& manifest, const std::string& where) {
-  const auto left = std::find_if(manifest.entries.begin(), manifest.entries.end(),
-                                 [](const Entry& entry) { return entry.absent || entry.encoding == Encoding::Patch; });
+  const std::set<SafePath> in_image = placed_in_image(manifest);
+  const auto left = std::find_if(manifest.entries.begin(), manifest.entries.end(), [&](const Entry& entry) {
+    return entry.absent ? !in_image.contains(entry.path) : entry.encoding == Encoding::Patch;
+  });
   if (manifest.base.has_value() != (left != manifest.entries.end()))
     refuse_json(where, "an entry is absent, or a patch, exactly in a delta, which names its base",
                 manifest.base ? "a base and no absent entry or patch" : left->path.text());
@@ -125,6 +156,8 @@ void check_placements(const Manifest& manifest, const std::string& where) {
   for (const Environment::Placement& placement : manifest.environment.placements) {
     const Entry* entry = manifest.find(placement.entry);
     if (entry == nullptr) refuse_json(where, "a placement names an entry that is not there", placement.entry.text());
+    if (entry->kind == EntryKind::Squashfs)
+      refuse_json(where, "an image is mounted, and not placed", placement.entry.text());
     if (!placement.left_out.empty() && entry->kind != EntryKind::Wheel)
       refuse_json(where, "only files of a wheel are left out", placement.entry.text());
     if (!placement.shared.empty() && entry->kind != EntryKind::Wheel)
@@ -156,6 +189,7 @@ void check_manifest(const Manifest& manifest, const std::string& where) {
     refuse_json(where + ".rollback_floor", "a bundle's rollback floor is above its own version",
                 std::to_string(manifest.rollback_floor));
   check_entries(manifest.entries, where + ".entries");  // first: where chunks begin depends on them
+  check_image(manifest.entries, where + ".entries");
   check_payload(manifest.payload, manifest.stem(), where + ".payload");
   check_recovery(manifest.payload, manifest.stem(), where + ".payload.recovery");
   check_placements(manifest, where + ".environment.placements");

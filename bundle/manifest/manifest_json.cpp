@@ -39,6 +39,7 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
     entry.stored_size = object.integer("stored_size", payload.size - entry.offset);
     entry.stored_sha256 = object.digest("stored_sha256");
   }
+  if (object.has("verity")) entry.verity = object.digest("verity");
   entry.installed_size = object.integer("installed_size", kMaxPayloadSize);
   entry.installed_files = object.integer("installed_files", kMaxEntries);
   entry.executable = object.boolean("executable");
@@ -150,6 +151,7 @@ std::string write_manifest(const Manifest& manifest) {
                  {"installed_size", entry.installed_size},
                  {"installed_files", entry.installed_files},
                  {"executable", entry.executable}};
+    if (entry.verity) item["verity"] = entry.verity->hex();
     if (entry.build != WheelBuild::None) item["built"] = enum_name(kBuildNames, entry.build);
     if (entry.absent) {
       item["absent"] = true;

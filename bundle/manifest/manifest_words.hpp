@@ -10,8 +10,10 @@
 
 namespace sealift::bundle {
 
-inline constexpr std::pair<EntryKind, std::string_view> kKindNames[] = {
-    {EntryKind::Wheel, "wheel"}, {EntryKind::Tree, "tree"}, {EntryKind::File, "file"}};
+inline constexpr std::pair<EntryKind, std::string_view> kKindNames[] = {{EntryKind::Wheel, "wheel"},
+                                                                        {EntryKind::Tree, "tree"},
+                                                                        {EntryKind::File, "file"},
+                                                                        {EntryKind::Squashfs, "squashfs"}};
 inline constexpr std::pair<Encoding, std::string_view> kEncodingNames[] = {
     {Encoding::Identity, "identity"}, {Encoding::Zstd, "zstd"}, {Encoding::Patch, "patch"}};
 inline constexpr std::pair<WheelBuild, std::string_view> kBuildNames[] = {{WheelBuild::Sandboxed, "sandboxed"},

@@ -92,7 +92,7 @@ absent="\\{\"absent\":true,$built\"content\":\"$hex\",\"executable\":$bool,\"ins
 \"kind\":\"$word\",\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number\\}"
 carried="\\{(\"base\":\"$hex\",)?$built\"encoding\":\"$word\",\"executable\":$bool,\"installed_files\":$number,\"installed_size\":$number,\
 \"kind\":\"$word\",\"offset\":$number,\"path\":\"$text\",\"sha256\":\"$hex\",\"size\":$number,\
-\"stored_sha256\":\"$hex\",\"stored_size\":$number\\}"
+\"stored_sha256\":\"$hex\",\"stored_size\":$number(,\"verity\":\"$hex\")?\\}"
 placement="\\{\"entry\":\"$text\",\"into\":\"$text\"(,\"left_out\":\\[\"$text\"(,\"$text\")*\\])?\
 (,\"shared\":\\[\"$text\"(,\"$text\")*\\])?\\}"
 runtime="(\"runtime\":\\{\"glibc\":\"$glibc\",\"kernel\":\"$dotted\"\\},)?"
@@ -115,7 +115,7 @@ sha256_of() { sha256sum < "$1" | sed 's/ .*//'; }
 follows() {  # FILE GRAMMAR WHERE FORMAT
   [ "$(tr -d '\000-\037' < "$1" | wc -c)" -eq "$(size_of "$1")" ] && { cat "$1"; echo; } | grep -Eqx "$2" && return
   { ! grep -Eq "[,{]\"format\":$4[,}]" "$1" && grep -Eq '[,{]"format":[0-9]+[,}]' "$1"; } ||
-    grep -Eq '[,{]"installer_level":([08-9]|[1-9][0-9]+)[,}]' "$1" &&
+    grep -Eq '[,{]"installer_level":(0|9|[1-9][0-9]+)[,}]' "$1" &&
     fail 11 'it is of a format that this script does not know' "$3" "format $4" '' 'use the audit.sh that came with it'
   fail 4 'it is not spelled as FORMAT.md says, to the byte' "$3" 'sorted keys, no spaces, known keys only' '' "$again"
 }
@@ -536,14 +536,19 @@ manifest_rules='
   $1 == ".entries.base" { patch = 1 }
   $1 == ".entries.built" { built = 1; builds = 1; if ($2 !~ /^(sandboxed|unsandboxed)$/) bad(11, "a way of building is not known", $2)
     if ($2 == "unsandboxed") print "unsandboxed" }
+  $1 == ".entries.executable" { runs = $2 }
   $1 == ".entries.encoding" { ++e; encoding = $2; if ($2 !~ /^(identity|zstd|patch)$/) bad(11, "an encoding is not known", $2)
     if ((encoding == "patch") != patch + 0) bad(4, "a patch, and nothing else, says what it builds on", patch + 0)
     if (patch) { delta = 1; patches = 1 }; patch = 0 }
-  $1 == ".entries.installed_files" { if ((files += integer($2, "5000000", $1)) > 5000000) bad(4, "too many files once installed") }
-  $1 == ".entries.installed_size" { if ((bytes += integer($2, "1125899906842624", $1)) > 1125899906842624) bad(4, "too large once installed") }
-  $1 == ".entries.kind" { what = $2; if ($2 !~ /^(wheel|tree|file)$/) bad(11, "a kind of entry is not known", $2)
+  $1 == ".entries.installed_files" { names = $2; if ((files += integer($2, "5000000", $1)) > 5000000) bad(4, "too many files once installed") }
+  $1 == ".entries.installed_size" { taken_room = $2; if ((bytes += integer($2, "1125899906842624", $1)) > 1125899906842624) bad(4, "too large once installed") }
+  $1 == ".entries.kind" { what = $2; if ($2 !~ /^(wheel|tree|file|squashfs)$/) bad(11, "a kind of entry is not known", $2)
+    if (open_image) bad(4, "an image has no root hash for dm-verity", path[e - 1])
     if (encoding == "patch" && $2 != "wheel") bad(4, "only a wheel is carried as a patch", $2)
-    if (built && $2 != "wheel") bad(4, "only a wheel says how it was built", $2); built = 0 }
+    if (built && $2 != "wheel") bad(4, "only a wheel says how it was built", $2); built = 0
+    if ($2 == "squashfs") { if (images++) bad(4, "a bundle carries one image of its environment", images); open_image = 1
+      if (encoding != "identity") bad(4, "an image is carried as it is", encoding)
+      if (names "" != "0" || taken_room "" != "0" || runs != "false") bad(4, "an image is mounted, and not installed", names) } }
   $1 == ".entries.offset" { offset[e] = $2 }
   $1 == ".entries.path" {
     path[e] = safe($2, "entries"); kind[path[e]] = what; low = fold(path[e])
@@ -556,9 +561,12 @@ manifest_rules='
   $1 == ".entries.stored_sha256" { stored_sha[e] = $2 }
   $1 == ".entries.stored_size" { stored[e] = $2
     if (encoding == "identity" && (size != $2 || sha "" != stored_sha[e] "")) bad(4, "an entry stored as it is must have equal sizes and digests", path[e]) }
+  $1 == ".entries.verity" { if (!open_image) bad(4, "a root hash for dm-verity is of an image alone", path[e]); open_image = 0
+    if (stored[e] + 0 == 0 || (stored[e] + 0) % 4096) bad(4, "an image consists of whole blocks of 4096 bytes", stored[e]) }
   $1 == ".environment.imports" { most(++imports, 1000, "imports") }
   $1 == ".environment.interpreter" || $1 == ".environment.site_packages" { safe($2, $1) }
-  $1 == ".environment.placements.entry" { placed = safe($2, $1); last_out = last_shared = ""; if (!(placed in kind)) bad(4, "a placement names no entry", placed) }
+  $1 == ".environment.placements.entry" { placed = safe($2, $1); shown[placed]; last_out = last_shared = ""; if (!(placed in kind)) bad(4, "a placement names no entry", placed)
+    if (kind[placed] == "squashfs") bad(4, "an image is mounted, and not placed", placed) }
   $1 == ".environment.placements.into" {
     if ($2 != "") { into = fold(safe($2, $1)); if (into ~ /^generation\.json(\/|$)/) bad(4, "a place is reserved", into) }
     if (kind[placed] != "tree" && ($2 == "") != (kind[placed] == "wheel")) bad(4, "a file needs a place, a wheel must have none", placed)
@@ -580,7 +588,7 @@ manifest_rules='
   }
   $1 == ".environment.runtime.glibc" { glibc($2); needed = 2 }
   $1 == ".format" && $2 != "2" { bad(11, "the bundle is of a format that this script does not know", $2) }
-  $1 == ".installer_level" { level = $2; if ($2 > 7) bad(11, "the bundle needs a newer installer", $2) }
+  $1 == ".installer_level" { level = $2; if ($2 > 8) bad(11, "the bundle needs a newer installer", $2) }
   $1 == ".name" { name = $2 }
   $1 == ".payload.chunk_size" {
     chunk = integer($2, "16777216", $1)
@@ -612,6 +620,8 @@ manifest_rules='
     if (patches || help) needed = 5
     if (builds) needed = 6
     if (shares) needed = 7
+    if (images) needed = 8
+    if (open_image) bad(4, "an image has no root hash for dm-verity", path[e])
     if (level + 0 < needed + 0) bad(4, "it uses what installers of its level lack", level)
     version = $2
     if (integer($2, "9007199254740991", $1) < floor) bad(4, "a rollback floor above its own version", floor)
@@ -619,6 +629,7 @@ manifest_rules='
     for (i = 1; i <= rec; ++i) if (rname[i] != name "-" version sprintf(".rec%03d", i)) bad(4, "recovery files must be named in order", rname[i])
     for (low in taken) if (index(low, tolower(name "-" version ".")) == 1) bad(4, "a companion has the name of another file", low)
     if (left || !total) bad(4, "the volumes do not add up to the payload", left)
+    if (!base && images && !patches) { delta = 0; for (i = 1; i <= e; ++i) if ((i in absent) && !(path[i] in shown)) delta = 1 }
     if (base + 0 != delta + 0) bad(4, "an entry is absent, or a patch, exactly in a delta, which names its base", base + 0)
     for (i = 1; i <= e; ++i) {
       if (!(i in absent) && (too_large(offset[i], "9007199254740991") || offset[i] + 0 > total || too_large(stored[i], "9007199254740991") ||

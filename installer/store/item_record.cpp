@@ -89,6 +89,7 @@ ItemRecord parse_item_record(std::string_view text, const std::string& where) {
   check_record_format(object);
   if (fault) std::rethrow_exception(fault);
   record.kind = bundle::enum_value(bundle::kKindNames, object.string("kind", 20), where);
+  if (record.kind == bundle::EntryKind::Squashfs) bundle::refuse_json(where, "an image is no item of a store");
   record.name = object.string("name");
   record.content = object.digest("content");
   record.dist_info = object.string("dist_info");

@@ -249,6 +249,8 @@ std::vector<Family> families() {
            {{"good", write_manifest(good_manifest())},
             {"good-delta", write_manifest(good_delta())},
             {"good-patch", write_manifest(good_patch())},
+            {"good-image", write_manifest(good_image())},
+            {"good-image-alone", write_manifest(good_image_alone())},
             {"good-recovery", write_manifest(good_recovery())}}},
           {"inventory",
            {},

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-EXPECTED = ([f"M{i:02}" for i in range(1, 31)] + [f"S{i:02}" for i in range(1, 25)] + [f"V{i:02}" for i in range(1, 18)]
+EXPECTED = ([f"M{i:02}" for i in range(1, 32)] + [f"S{i:02}" for i in range(1, 25)] + [f"V{i:02}" for i in range(1, 18)]
             + [f"A{i:02}" for i in range(1, 14)] + [f"W{i:02}" for i in range(1, 24)]
             + [f"F{i:02}" for i in range(1, 12)] + [f"E{i:02}" for i in range(1, 10)] + [f"C{i:02}" for i in range(1, 6)]
             + [f"K{i:02}" for i in range(1, 6)] + [f"G{i:02}" for i in range(1, 10)] + [f"B{i:02}" for i in range(1, 37)]

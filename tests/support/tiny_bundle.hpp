@@ -25,7 +25,8 @@ struct TinyItem {
   std::string patch = {};                  // of a Patch: what is stored; `bytes` is the wheel as published
   bundle::Digest built_on = {};            // of a Patch: the content of its base
   bundle::WheelBuild build = bundle::WheelBuild::None;
-  bool placed = true;  // false: no installation has it
+  bool placed = true;          // false: no installation has it
+  bundle::Digest verity = {};  // of a Squashfs
 };
 
 inline TinyItem wheel_item(const TinyWheel& wheel) {
@@ -110,6 +111,7 @@ inline bundle::Entry draft_of(const TinyItem& item) {
                       .encoding = item.encoding};
   entry.executable = item.executable;
   entry.build = item.build;
+  if (item.kind == bundle::EntryKind::Squashfs) entry.verity = item.verity;
   if (item.encoding == bundle::Encoding::Patch) {
     entry.base = item.built_on;
     entry.stored_size = item.patch.size();
@@ -178,6 +180,7 @@ inline MadeBundle make_bundle(const std::filesystem::path& folder, TinyBundle ti
     Entry entry = draft_of(item);
     entry.installed_size = tiny.installed_size != 0 ? tiny.installed_size : (1 << 20) + 16 * item.bytes.size();
     entry.installed_files = tiny.installed_files;
+    if (item.kind == EntryKind::Squashfs) entry.installed_size = entry.installed_files = 0;
     if (item.absent)
       writer.add_absent(stored_form(std::move(entry), source, draft.payload).entry);
     else

@@ -88,6 +88,61 @@ void deltas() {
   made("startup-unsorted", starts, startup(Json::array({high, low})));
   made("startup-number", starts, startup(Json::array({1})));
   made("startup-name", starts, startup(Json::array({"a.pth"})));
+  const auto image = [](TinyBundle& b) {
+    b.items.push_back({.path = "environment/image.sqfs",
+                       .kind = EntryKind::Squashfs,
+                       .bytes = std::string(8192, 'i'),
+                       .placed = false,
+                       .verity = sha256(as_bytes("its tree"))});
+  };
+  const auto of_image = [](const std::string& key, const Json& value) {  // the first entry
+    return [key, value](Json& j) { j["entries"][0][key] = value; };
+  };
+  made("good-image", image, nothing);
+  made("image-level", image, [](Json& j) { j["installer_level"] = 7; });
+  made("image-root-short", image, of_image("verity", "00"));
+  made("image-root-none", image, [](Json& j) { j["entries"][0].erase("verity"); });
+  made("image-root-of-another", image, [](Json& j) { j["entries"][1]["verity"] = std::string(64, '0'); });
+  made("image-root-next-door", image, [](Json& j) {
+    j["entries"][0].erase("verity");
+    j["entries"][1]["verity"] = std::string(64, '0');
+  });
+  made("image-installed-size", image, of_image("installed_size", 4096));
+  made("image-installed-files", image, of_image("installed_files", 1));
+  made("image-executable", image, of_image("executable", true));
+  made("image-zstd", image, of_image("encoding", "zstd"));
+  made("image-path-up", image, of_image("path", "../image.sqfs"));
+  made("image-twice", image, [](Json& j) {
+    j["entries"].push_back(j["entries"][0]);
+    j["entries"].back()["path"] = "zz";
+  });
+  made("image-placed", image, [](Json& j) {
+    j["environment"]["placements"].push_back({{"entry", "environment/image.sqfs"}, {"into", "image"}});
+  });
+  const auto sized = [](int size) {
+    return [size](Json& j) { j["entries"][0]["size"] = j["entries"][0]["stored_size"] = size; };
+  };
+  made("image-in-part-blocks", image, sized(8191));
+  made("image-empty", image, sized(0));
+  made("image-absent", image, [](Json& j) {
+    Json& entry = j["entries"][0];
+    for (const char* key : {"encoding", "offset", "stored_size", "stored_sha256"}) entry.erase(key);
+    entry["absent"] = true;
+    entry["content"] = j["base"] = std::string(64, '0');
+  });
+  const auto alone = [&](TinyBundle& b) {
+    for (TinyItem& item : b.items) item.absent = true;
+    image(b);
+  };
+  made("good-image-alone", alone, [](Json& j) { j.erase("base"); });
+  made("good-image-of-a-delta", alone, nothing);
+  made("image-alone-unplaced", alone, [](Json& j) {
+    j.erase("base");
+    j["environment"]["placements"].erase(0);
+  });
+  made(
+      "image-alone-and-patch", [&](TinyBundle& b) { patch(b), image(b); }, [](Json& j) { j.erase("base"); });
+  made("root-without-image", absent, [](Json& j) { j["entries"][1]["verity"] = std::string(64, '0'); });
   made("left-out-of-file", out, [](Json& j) { j["environment"]["placements"][0]["left_out"] = Json::array({"a"}); });
 }
 

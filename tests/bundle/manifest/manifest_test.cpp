@@ -181,6 +181,91 @@ TEST_CASE("code for GPUs and overruled checks are kept, and a fault in them is r
   refused("/target/overruled", Json::array({"a b"}), "the name of a check");
 }
 
+TEST_CASE("an image is said with its root hash, raises the level, and a fault in what is said of it is refused") {
+  const Manifest manifest = sealift::test::good_image();
+  CHECK(needed_installer_level(manifest) == 8);
+  const std::string text = write_manifest(manifest);
+  CHECK(parse_manifest(text, "seal") == manifest);
+  CHECK(write_manifest(parse_manifest(text, "seal")) == text);
+  REQUIRE(manifest.image() != nullptr);
+  CHECK(manifest.image()->path.text() == "environment/image.sqfs");
+  CHECK(sample().image() == nullptr);
+  const Json good = Json::parse(text);
+  const auto refused = [&](const std::function<void(Json&)>& change, const std::string& reason) {
+    Json json = good;
+    change(json);
+    CAPTURE(json.dump());
+    CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, reason);
+  };
+  const auto of_image = [&](const std::string& key, const Json& value, const std::string& reason) {
+    refused([&](Json& json) { json["entries"][0][key] = value; }, reason);
+  };
+  of_image("verity", "00", "SHA-256");
+  of_image("verity", 1, "verity");
+  of_image("path", "../image.sqfs", "not safe");
+  of_image("path", "/image.sqfs", "not safe");
+  of_image("path", "", "not safe");
+  of_image("encoding", "zstd", "carried as it is");
+  of_image("installed_size", 4096, "not installed");
+  of_image("installed_files", 1, "not installed");
+  of_image("executable", true, "not installed");
+  of_image("size", 8192, "equal sizes");
+  for (const int size : {0, 4095})
+    refused([&](Json& json) { json["entries"][0]["size"] = json["entries"][0]["stored_size"] = size; },
+            "whole blocks of 4096");
+  refused([](Json& json) { json["entries"][0].erase("verity"); }, "root hash for dm-verity");
+  refused([](Json& json) { json["entries"][1]["verity"] = std::string(64, '0'); }, "root hash for dm-verity");
+  refused([](Json& json) { json["installer_level"] = 7; }, "installers below level 8");
+  refused(
+      [](Json& json) {
+        json["entries"].push_back(json["entries"][0]);
+        json["entries"].back()["path"] = "zz";
+      },
+      "one image of its environment");
+  refused(
+      [](Json& json) {
+        json["environment"]["placements"].push_back({{"entry", "environment/image.sqfs"}, {"into", "image"}});
+      },
+      "mounted, and not placed");
+  refused(
+      [](Json& json) {
+        Json& image = json["entries"][0];
+        for (const char* key : {"encoding", "offset", "stored_size", "stored_sha256"}) image.erase(key);
+        image["absent"] = true;
+        image["content"] = std::string(64, '0');
+        json["base"] = std::string(64, '0');
+      },
+      "carried as it is");
+}
+
+TEST_CASE("what an image was made of may be absent without a base, where it is placed") {
+  Json good = Json::parse(write_manifest(sealift::test::good_image()));
+  const auto leave_out = [](Json& json, std::size_t index) {
+    Json& entry = json["entries"][index];
+    for (const char* key : {"encoding", "offset", "stored_size", "stored_sha256"}) entry.erase(key);
+    entry["absent"] = true;
+    entry["content"] = std::string(64, '0');
+  };
+  CHECK(!carries_image_alone(parse_manifest(write_json(good), "seal")));
+  leave_out(good, 1);
+  leave_out(good, 2);
+  good["payload"]["volumes"][0]["size"] = 4096;
+  const Manifest manifest = parse_manifest(write_json(good), "seal");
+  CHECK(carries_image_alone(manifest));
+  CHECK(write_manifest(manifest) == write_json(good));
+  const auto refused = [&](const std::function<void(Json&)>& change, const std::string& reason) {
+    Json json = good;
+    change(json);
+    CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, reason);
+  };
+  refused([](Json& json) { json["environment"]["placements"].erase(1); }, "names its base");
+  refused([](Json& json) { json["entries"].erase(0); }, "names its base");
+  refused([](Json& json) { json["entries"][1]["content"] = "abcd"; }, "SHA-256");
+  Json delta = good;
+  delta["base"] = std::string(64, 'a');
+  CHECK(!carries_image_alone(parse_manifest(write_json(delta), "seal")));
+}
+
 TEST_CASE("a manifest has one spelling") {
   const std::string text = write_manifest(sample());
   const auto refused = [&](const std::string& from, const std::string& to) {

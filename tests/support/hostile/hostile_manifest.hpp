@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows M01 to M22, M25, M26, M28 and M29: manifests with one fault each, made from a good one.
+// Rows M01 to M22, M25, M26 and M28 to M31: manifests with one fault each, made from a good one.
 #pragma once
 
 #include <functional>
@@ -67,6 +67,39 @@ inline bundle::Manifest good_patch() {
   wheel.base = bundle::sha256(bundle::as_bytes("an older wheel's chunks"));
   manifest.base = bundle::sha256(bundle::as_bytes("an inventory"));
   manifest.installer_level = 5;
+  return manifest;
+}
+
+// The first one with an image, in place of the program that was at 512: it has no placement.
+inline bundle::Manifest good_image() {
+  bundle::Manifest manifest = good_manifest();
+  const bundle::Entry image{.path = bundle::SafePath::parse("environment/image.sqfs", ""),
+                            .kind = bundle::EntryKind::Squashfs,
+                            .size = 4096,
+                            .sha256 = bundle::sha256(bundle::as_bytes("i")),
+                            .offset = 4096,
+                            .stored_size = 4096,
+                            .stored_sha256 = bundle::sha256(bundle::as_bytes("i")),
+                            .verity = bundle::sha256(bundle::as_bytes("its tree"))};
+  manifest.entries.insert(manifest.entries.begin(), image);
+  manifest.payload.cuts = bundle::cuts_of(manifest.entries, manifest.payload.size);
+  manifest.payload.volumes[0].size = 4096, manifest.payload.volumes[1].size = 5904;
+  manifest.installer_level = 8;
+  return manifest;
+}
+
+// The same with the image alone: what it was made of is listed.
+inline bundle::Manifest good_image_alone() {
+  bundle::Manifest manifest = good_image();
+  for (bundle::Entry& entry : manifest.entries) {
+    if (entry.kind == bundle::EntryKind::Squashfs) continue;
+    entry.absent = true;
+    entry.encoding = bundle::Encoding::Identity;
+    entry.offset = entry.stored_size = 0;
+    entry.stored_sha256 = {};
+    entry.content = bundle::sha256(bundle::as_bytes("its chunks"));
+  }
+  manifest.payload.cuts = bundle::cuts_of(manifest.entries, manifest.payload.size);
   return manifest;
 }
 
@@ -291,6 +324,43 @@ inline HostileCases hostile_manifests() {
         json["entries"][0]["encoding"] = "patch";
       },
       "only a wheel");
+  const auto image = [&](const char* name, const std::function<void(Json&)>& change, const char* word) {
+    Json json = Json::parse(write_manifest(good_image()));
+    change(json);
+    add("M31", name, write_json(json), word);
+  };
+  image(
+      "image-without-a-root-hash", [](Json& json) { json["entries"][0].erase("verity"); }, "root hash");
+  image(
+      "root-hash-of-a-wheel", [](Json& json) { json["entries"][2]["verity"] = std::string(64, 'a'); }, "root hash");
+  image(
+      "half-a-root-hash", [](Json& json) { json["entries"][0]["verity"] = "abcd"; }, "SHA-256");
+  image(
+      "image-of-half-a-block",
+      [](Json& json) { json["entries"][0]["size"] = json["entries"][0]["stored_size"] = 2048; }, "whole blocks");
+  image(
+      "image-of-nothing", [](Json& json) { json["entries"][0]["size"] = json["entries"][0]["stored_size"] = 0; },
+      "whole blocks");
+  image(
+      "two-images",
+      [](Json& json) { json["entries"][1]["kind"] = "squashfs", json["entries"][1]["verity"] = std::string(64, 'a'); },
+      "one image");
+  image(
+      "image-outside", [](Json& json) { json["entries"][0]["path"] = "../image.sqfs"; }, "not safe");
+  image(
+      "image-that-is-installed", [](Json& json) { json["entries"][0]["installed_files"] = 1; }, "not installed");
+  image(
+      "image-that-is-placed",
+      [](Json& json) { json["environment"]["placements"][0]["entry"] = "environment/image.sqfs"; }, "not placed");
+  image(
+      "image-alone-of-what-nobody-places",
+      [](Json& json) {
+        json = Json::parse(write_manifest(good_image_alone()));
+        json["environment"]["placements"].erase(0);
+      },
+      "names its base");
+  image(
+      "image-at-level-7", [](Json& json) { json["installer_level"] = 7; }, "installer_level");
   const auto left_out = [&](const char* name, const Json& list, const char* word, std::size_t placement = 1,
                             std::uint64_t level = 2) {
     Json json = document;

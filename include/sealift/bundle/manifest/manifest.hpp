@@ -17,7 +17,7 @@
 namespace sealift::bundle {
 
 inline constexpr std::uint64_t kFormatVersion = 2;
-inline constexpr std::uint64_t kInstallerLevel = 7;  // grows when bundles need something that older installers lack
+inline constexpr std::uint64_t kInstallerLevel = 8;  // grows when bundles need something that older installers lack
 inline constexpr std::uint64_t kDefaultChunkSize = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kMinChunkSize = std::uint64_t{4} << 10;
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{16} << 20;  // a reader holds one chunk for each thread
@@ -30,12 +30,13 @@ inline constexpr std::string_view kGenerationRecord = "generation.json";
 
 // What an entry is, and so what the installer makes of it.
 enum class EntryKind {
-  Wheel,  // a Python wheel as it was published; unpacked into site-packages
-  Tree,   // a tar archive of files and links; unpacked into a folder of the environment
-  File,   // one file, such as a program
+  Wheel,     // a Python wheel as it was published; unpacked into site-packages
+  Tree,      // a tar archive of files and links; unpacked into a folder of the environment
+  File,      // one file, such as a program
+  Squashfs,  // the environment that the others make, as one image that is mounted; never installed
 };
 
-// "wheel", "tree" or "file", as manifests write it.
+// "wheel", "tree", "file" or "squashfs", as manifests write it.
 std::string name_of(EntryKind kind);
 
 // How an entry's bytes are stored in the payload.
@@ -74,9 +75,13 @@ struct Entry {
   // Names these stored bytes: a digest over the digests of their chunks (chunk_layout.hpp). The manifest says it of an
   // absent entry; of the others readers of the chunk list compute it.
   Digest content{};
-  bool absent = false;  // of a delta: the target's store has it; encoding, offset and stored_* say nothing
-  Digest base{};        // of a Patch: the content of the wheel that it builds on, in the target's store
+  // The target's store has it, for which a delta is made; or the image has it, which is carried alone. Encoding, offset
+  // and stored_* say nothing.
+  bool absent = false;
+  Digest base{};                        // of a Patch: the content of the wheel that it builds on, in the target's store
   WheelBuild build = WheelBuild::None;  // of a Wheel
+  // Of a Squashfs, and of nothing else: the root hash of its tree for dm-verity (SHA-256, blocks of 4 KiB, no salt).
+  std::optional<Digest> verity = {};
 
   bool operator==(const Entry&) const = default;
 };
@@ -183,8 +188,13 @@ struct Manifest {
   std::string stem() const { return name + "-" + std::to_string(version); }
   // The entry of that path, or nullptr.
   const Entry* find(const SafePath& path) const;
+  // The environment as one image, or nullptr where none is carried.
+  const Entry* image() const;
   bool operator==(const Manifest&) const = default;
 };
+
+// Whether the environment is carried as an image and in no other way: what it was made of is absent.
+bool carries_image_alone(const Manifest& manifest);
 
 // The file names of the wheels that were built in this way; in the order of the entries.
 std::vector<std::string> wheels_built(const Manifest& manifest, WheelBuild build);
@@ -195,9 +205,9 @@ std::vector<std::string> packages_shared(const Manifest& manifest);
 // For people: up to five of these names, and how many more there are; "none" of none.
 std::string few_of(const std::vector<std::string>& names);
 
-// The level of installer that a manifest needs: 7 with shared packages, 6 with wheels that its packer built, 5 with
-// patches or recovery data, 4 with GPU code or overruled checks, 3 with start-up files, 2 when it uses what else
-// installers of level 1 lack, else 0, so that older ones read it.
+// The level of installer that a manifest needs: 8 with an image, 7 with shared packages, 6 with wheels that its packer
+// built, 5 with patches or recovery data, 4 with GPU code or overruled checks, 3 with start-up files, 2 when it uses
+// what else installers of level 1 lack, else 0, so that older ones read it.
 std::uint64_t needed_installer_level(const Manifest& manifest);
 
 }  // namespace sealift::bundle
