@@ -62,16 +62,59 @@ Bytes super_block(std::uint64_t blocks, const Digest& name) {
   return block;
 }
 
+[[noreturn]] void refuse_part_of_block(const std::string& where, std::uint64_t size) {
+  throw Error(ErrorCode::Format, {.what = "an image has no hash tree unless it consists of whole blocks",
+                                  .where = where,
+                                  .expected = "a multiple of 4096 bytes",
+                                  .got = std::to_string(size)});
+}
+
 }  // namespace
+
+void VerityRoot::add(ByteView piece) {
+  if (!rest_.empty()) {
+    const std::size_t count = std::min(kBlock - rest_.size(), piece.size());
+    rest_.insert(rest_.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(count));
+    piece = piece.subspan(count);
+    if (rest_.size() < kBlock) return;
+    put(0, sha256(rest_));
+    rest_.clear();
+  }
+  for (; piece.size() >= kBlock; piece = piece.subspan(kBlock)) put(0, sha256(piece.first(kBlock)));
+  rest_.assign(piece.begin(), piece.end());
+}
+
+Digest VerityRoot::finish() {
+  if (!rest_.empty() || levels_.empty()) refuse_part_of_block("", rest_.size());
+  for (std::size_t level = 0;; ++level) {
+    if (levels_[level].count == 1) {
+      Digest root;
+      std::memcpy(root.bytes.data(), levels_[level].hashes.data(), kHash);
+      return root;
+    }
+    if (levels_[level].hashes.empty()) continue;  // whole blocks: the level above has their hashes
+    Bytes last = std::move(levels_[level].hashes);
+    last.resize(kBlock);
+    put(level + 1, sha256(last));
+  }
+}
+
+void VerityRoot::put(std::size_t level, const Digest& hash) {
+  if (level == levels_.size()) levels_.emplace_back();
+  Bytes& hashes = levels_[level].hashes;
+  const ByteView bytes = std::as_bytes(std::span(hash.bytes));
+  hashes.insert(hashes.end(), bytes.begin(), bytes.end());
+  ++levels_[level].count;
+  if (hashes.size() < kBlock) return;
+  const Digest above = sha256(hashes);
+  hashes.clear();
+  put(level + 1, above);
+}
 
 Digest write_verity_tree(const std::filesystem::path& image, const std::filesystem::path& tree, const Digest& name,
                          unsigned threads) {
   const InputFile file(image);
-  if (file.size() == 0 || file.size() % kBlock != 0)
-    throw Error(ErrorCode::Format, {.what = "an image has no hash tree unless it consists of whole blocks",
-                                    .where = image.string(),
-                                    .expected = "a multiple of 4096 bytes",
-                                    .got = std::to_string(file.size())});
+  if (file.size() == 0 || file.size() % kBlock != 0) refuse_part_of_block(image.string(), file.size());
   OutputFile out(tree);
   out.write(super_block(file.size() / kBlock, name));
   if (file.size() == kBlock) {  // the one block's hash is the root

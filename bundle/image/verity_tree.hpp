@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "sealift/bundle/core/digest.hpp"
 
@@ -14,5 +15,24 @@ namespace sealift::bundle {
 // SHA-256, no salt. `name` gives the tree its UUID. Throws Format, Io, Space.
 Digest write_verity_tree(const std::filesystem::path& image, const std::filesystem::path& tree, const Digest& name,
                          unsigned threads);
+
+// The root hash alone, of bytes that come in order; keeps a block for each level of the tree.
+class VerityRoot {
+ public:
+  void add(ByteView piece);
+  // Called once, last. Throws Format unless all that was added is whole blocks, one at least.
+  Digest finish();
+
+ private:
+  struct Level {
+    Bytes hashes;             // that are not a block yet
+    std::uint64_t count = 0;  // of all hashes of this level
+  };
+
+  void put(std::size_t level, const Digest& hash);
+
+  Bytes rest_;  // less than a block
+  std::vector<Level> levels_;
+};
 
 }  // namespace sealift::bundle

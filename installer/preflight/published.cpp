@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "bundle/image/verity_tree.hpp"
 #include "sealift/bundle/archive/tar.hpp"
 #include "sealift/bundle/core/parallel_for.hpp"
 #include "sealift/bundle/wheel/patched_wheel.hpp"
@@ -55,7 +56,24 @@ void check_tree(const bundle::VerifiedBundle& bundle, const Entry& entry) {
   end();
 }
 
+void check_image(const bundle::VerifiedBundle& bundle, const Entry& entry) {
+  bundle::VerityRoot hasher;
+  bundle.stream(entry, [&](bundle::ByteView piece) { hasher.add(piece); });
+  require_root(bundle, hasher.finish());
+}
+
 }  // namespace
+
+void require_root(const bundle::VerifiedBundle& bundle, const bundle::Digest& root) {
+  const Entry& image = *bundle.manifest().image();
+  if (root == image.verity) return;
+  throw bundle::Error(bundle::ErrorCode::Digest,
+                      {.what = "the root hash that the manifest says is not that of the image",
+                       .where = bundle.manifest().stem() + ":" + image.path.text(),
+                       .expected = "the signed root hash " + (image.verity ? image.verity->hex() : "none"),
+                       .got = root.hex(),
+                       .next = "do not use this bundle; tell who signed it"});
+}
 
 std::vector<bundle::Error> check_published(const bundle::VerifiedBundle& bundle, unsigned threads,
                                            bundle::Progress& progress) {
@@ -80,6 +98,7 @@ std::vector<bundle::Error> check_published(const bundle::VerifiedBundle& bundle,
         bundle.check_published(entry, [&](std::uint64_t count) { progress.add(count); });
       if (entry.kind == EntryKind::Wheel) check_wheel(bundle, entry);
       if (entry.kind == EntryKind::Tree) check_tree(bundle, entry);
+      if (entry.kind == EntryKind::Squashfs) check_image(bundle, entry);
     } catch (const bundle::Error& error) {
       const std::lock_guard lock(guard);
       failures.emplace(entry.path, error);

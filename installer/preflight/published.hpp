@@ -15,4 +15,7 @@ namespace sealift::installer {
 std::vector<bundle::Error> check_published(const bundle::VerifiedBundle& bundle, unsigned threads,
                                            bundle::Progress& progress);
 
+// Throws Digest unless `root` is the root hash that the manifest says of the image that the bundle carries.
+void require_root(const bundle::VerifiedBundle& bundle, const bundle::Digest& root);
+
 }  // namespace sealift::installer

@@ -46,6 +46,10 @@ TEST_CASE("a hash tree is the one that veritysetup makes, for one block and for 
     const std::string said = output_of("veritysetup format --salt=- --uuid=" + uuid + " " + image + " " + theirs);
     INFO(said);
     CHECK(said.find(root.hex()) != std::string::npos);
+    VerityRoot in_pieces;
+    for (std::size_t at = 0, size = 1; at < bytes.size(); at += size, size = size * 3 % 20'011)
+      in_pieces.add(as_bytes(std::string_view(bytes).substr(at, size)));
+    CHECK(in_pieces.finish() == root);
     CHECK((read_file(ours) == read_file(theirs)));
     CHECK(output_of("veritysetup verify " + image + " " + ours + " " + root.hex()).empty());
     bytes[bytes.size() / 2] ^= 1;
@@ -59,5 +63,8 @@ TEST_CASE("a file that does not consist of whole blocks has no hash tree") {
   for (const std::size_t size : {std::size_t{0}, std::size_t{4095}, std::size_t{5000}}) {
     write_file(dir / "image", std::string(size, 'x'));
     CHECK_REFUSED(write_verity_tree(dir / "image", dir / "tree", {}, 1), Format, "4096");
+    VerityRoot root;
+    root.add(Bytes(size));
+    CHECK_REFUSED(root.finish(), Format, "4096");
   }
 }
