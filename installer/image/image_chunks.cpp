@@ -17,15 +17,17 @@ fs::path chunk_list_of(const fs::path& image) {
   return image.string() + std::string(bundle::kChunksSuffix);
 }
 
-std::vector<bundle::Digest> digest_chunks(const fs::path& image, unsigned threads) {
+std::vector<bundle::Digest> digest_chunks(const fs::path& image, unsigned threads, std::uint64_t chunk_size,
+                                          bundle::DigestAlgorithm algorithm) {
   const bundle::InputFile file(image);
-  constexpr std::uint64_t kSize = bundle::kDefaultChunkSize;
-  std::vector<bundle::Digest> chunks(static_cast<std::size_t>((file.size() + kSize - 1) / kSize));
+  std::vector<bundle::Digest> chunks(static_cast<std::size_t>((file.size() + chunk_size - 1) / chunk_size));
   bundle::parallel_for(threads, chunks.size(), [&](std::size_t index) {
-    const std::uint64_t at = index * kSize;
-    bundle::Bytes bytes(static_cast<std::size_t>(std::min(kSize, file.size() - at)));
+    const std::uint64_t at = index * chunk_size;
+    bundle::Bytes bytes(static_cast<std::size_t>(std::min(chunk_size, file.size() - at)));
     file.read_exactly(at, bytes);
-    chunks[index] = bundle::sha256(bytes);
+    bundle::Hasher hasher(algorithm);
+    hasher.update(bytes);
+    chunks[index] = hasher.finish();
   });
   return chunks;
 }

@@ -13,8 +13,10 @@ namespace sealift::installer {
 
 std::filesystem::path chunk_list_of(const std::filesystem::path& image);
 
-// The digests of the file's chunks; reads all of it.
-std::vector<bundle::Digest> digest_chunks(const std::filesystem::path& image, unsigned threads);
+// The digests of the file's chunks; reads all of it. Of another size and algorithm: as a payload may have them.
+std::vector<bundle::Digest> digest_chunks(const std::filesystem::path& image, unsigned threads,
+                                          std::uint64_t chunk_size = bundle::kDefaultChunkSize,
+                                          bundle::DigestAlgorithm algorithm = bundle::DigestAlgorithm::Sha256);
 // The list as it is written, 32 bytes a chunk.
 bundle::Bytes write_chunk_list(const std::vector<bundle::Digest>& chunks);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // look -> chunk list -> tables -> mount -> serve. The list is read once and its digest compared; after that each chunk
-// counts only as far as the list says, whatever becomes of the file.
+// counts only as far as the list says, whatever becomes of the medium.
 #include "installer/mount/mount_image.hpp"
 
 #include <sys/mount.h>
@@ -9,9 +9,12 @@
 #include <cerrno>
 #include <thread>
 
+#include "bundle/core/shell_word.hpp"
 #include "bundle/image/image_reader.hpp"
 #include "installer/host/fuse_needs.hpp"
+#include "installer/host/mending.hpp"
 #include "installer/image/image_chunks.hpp"
+#include "installer/mount/carried_image.hpp"
 #include "installer/mount/fuse_ready.hpp"
 #include "installer/mount/fuse_server.hpp"
 #include "installer/mount/mount_log.hpp"
@@ -19,7 +22,6 @@
 #include "installer/prefix/require_prefix.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/host/child_process.hpp"
-#include "sealift/bundle/open_bundle.hpp"
 #include "sealift/bundle/payload/bundle_folder.hpp"
 
 namespace sealift::installer {
@@ -47,13 +49,47 @@ std::vector<bundle::Digest> chunks_of(const fs::path& image, const bundle::Paylo
   return bundle::read_chunk_list(list, payload);
 }
 
-// Whether a folder holds a seal, or the path is one.
-bool is_bundle(const fs::path& path) {
-  std::error_code ignored;
-  if (path.extension() == bundle::kSealSuffix) return fs::is_regular_file(path, ignored);
-  for (fs::directory_iterator it(path, ignored), end; !ignored && it != end; it.increment(ignored))
-    if (it->path().extension() == bundle::kSealSuffix) return true;
-  return false;
+// Where the image lies in a payload whose chunks are checked.
+struct Source {
+  const bundle::PayloadReader& payload;
+  std::uint64_t offset = 0, size = 0;
+  std::string name;  // for messages
+};
+
+// `mounted` says what is served; here its folder, size and so on are added.
+void serve(const Source& source, const MountOptions& options, Mounted mounted,
+           const std::function<void(const Mounted&)>& ready) {
+  MountLog log(options.log.empty() ? fs::path() : fs::absolute(options.log));
+  const bundle::CheckedRange bytes(source.payload, source.offset, source.size, options.memory,
+                                   std::chrono::seconds(options.patience));
+  const bundle::ImageReader tree(bytes, source.name);
+  const fs::path folder = mounted.folder;
+  FuseServer server(tree, {.folder = folder,
+                           .source = mounted.image.string(),
+                           .everybody = options.everybody,
+                           .say = [&](const std::string& fault) { log.say(folder.string() + ": " + fault); }});
+  const fs::path record = options.prefetch.empty() ? fs::path() : fs::absolute(options.prefetch);
+  const std::vector<std::uint64_t> wanted =
+      record.empty() ? std::vector<std::uint64_t>()
+                     : read_start_record(record, mounted.digest, source.payload.layout().count());
+  mounted.size = source.size;
+  mounted.names = tree.nodes().size() - 1;
+  mounted.prefetched = wanted.size();
+  mounted.process = ::getpid();
+  ready(mounted);
+  const std::jthread ahead([&](const std::stop_token& stop) {
+    for (const std::uint64_t chunk : wanted)
+      if (!stop.stop_requested()) source.payload.will_need(chunk);
+  });
+  server.serve();
+  if (const auto mended = source.payload.mended(); !mended.empty())
+    log.say(folder.string() + ": mended while it was read: " + text_of(mended) + "; replace what these lie on");
+  if (record.empty()) return;
+  try {
+    write_start_record(record, mounted.digest, bytes.chunks_in_order());
+  } catch (const Error& error) {
+    log.say(folder.string() + ": " + error.what());
+  }
 }
 
 }  // namespace
@@ -61,19 +97,18 @@ bool is_bundle(const fs::path& path) {
 void refuse_without_image(const fs::path& asked) {
   const fs::path path = without_slash(asked);
   std::error_code ignored;
-  if (fs::is_regular_file(path, ignored) && path.extension() != bundle::kSealSuffix) return;
-  const bool bundle = is_bundle(path), prefix = !bundle && is_prefix(Prefix(path));
-  if (bundle || prefix)
+  if (fs::is_regular_file(path, ignored)) return;
+  if (is_prefix(Prefix(path)))
     throw Error(ErrorCode::Missing,
-                {.what = bundle ? "the bundle carries no image that can be mounted" : "a prefix is no image",
+                {.what = "a prefix is no image",
                  .where = path.string(),
                  .expected = "the file of an image",
-                 .next = "make one: sealift-install image " + path.string() +
+                 .next = "make one: sealift-install image " + bundle::shell_word(path.string()) +
                          " -o FILE; then: sealift-install mount FILE DIR --digest what it printed"});
   if (fs::is_directory(path, ignored))
     throw Error(ErrorCode::Usage, {.what = "a folder is no image",
                                    .where = path.string(),
-                                   .expected = "the file of an image",
+                                   .expected = "the file of an image, or a bundle that carries one",
                                    .next = "give the file that `sealift-install image` wrote"});
 }
 
@@ -81,36 +116,29 @@ void mount_image(const MountOptions& options, const std::function<void(const Mou
   require_fuse(fuse_needs_here());
   const fs::path image = without_slash(options.image), folder = without_slash(options.folder);
   require_mount_point(folder);
-  MountLog log(options.log.empty() ? fs::path() : fs::absolute(options.log));
   const bundle::Payload payload = payload_of_image(image, options.digest);
   const bundle::PayloadReader reader(image.parent_path(), payload, chunks_of(image, payload));
-  const bundle::CheckedRange bytes(reader, 0, payload.size, options.memory, std::chrono::seconds(options.patience));
-  const bundle::ImageReader tree(bytes, image.string());
-  FuseServer server(tree, {.folder = folder,
-                           .source = image.string(),
-                           .everybody = options.everybody,
-                           .say = [&](const std::string& fault) { log.say(folder.string() + ": " + fault); }});
-  const fs::path record = options.prefetch.empty() ? fs::path() : fs::absolute(options.prefetch);
-  const std::vector<std::uint64_t> wanted =
-      record.empty() ? std::vector<std::uint64_t>() : read_start_record(record, options.digest, payload.chunk_count());
-  ready({.image = image,
+  serve({.payload = reader, .offset = 0, .size = payload.size, .name = image.string()}, options,
+        {.image = image, .folder = folder, .digest = options.digest}, ready);
+}
+
+void mount_bundle(const bundle::VerifiedBundle& bundle, const MountOptions& options,
+                  const std::function<void(const Mounted&)>& ready) {
+  const bundle::Entry& image = carried_image(bundle);
+  require_fuse(fuse_needs_here());
+  const fs::path folder = without_slash(options.folder);
+  require_mount_point(folder);
+  const bundle::Manifest& manifest = bundle.manifest();
+  serve({.payload = bundle.payload(),
+         .offset = image.offset,
+         .size = image.stored_size,
+         .name = manifest.stem() + ":" + image.path.text()},
+        options,
+        {.image = without_slash(options.image),
          .folder = folder,
-         .digest = options.digest,
-         .size = payload.size,
-         .names = tree.nodes().size() - 1,
-         .prefetched = wanted.size(),
-         .process = ::getpid()});
-  const std::jthread ahead([&](const std::stop_token& stop) {
-    for (const std::uint64_t chunk : wanted)
-      if (!stop.stop_requested()) reader.will_need(chunk);
-  });
-  server.serve();
-  if (record.empty()) return;
-  try {
-    write_start_record(record, options.digest, bytes.chunks_in_order());
-  } catch (const Error& error) {
-    log.say(folder.string() + ": " + error.what());
-  }
+         .bundle = manifest.name + " version " + std::to_string(manifest.version),
+         .digest = manifest.payload.chunk_list_digest},
+        ready);
 }
 
 void unmount_image(const fs::path& asked) {

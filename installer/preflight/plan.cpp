@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "bundle/core/shell_word.hpp"
 #include "installer/prefix/require_prefix.hpp"
 #include "installer/store/item_check.hpp"
 #include "installer/store/store.hpp"
@@ -64,6 +65,7 @@ class AbsentEntries {
   }
   void require() const {
     if (missing_.empty()) return;
+    if (carries_image_alone(bundle_.manifest())) refuse_image_alone();
     throw Error(
         ErrorCode::Missing,
         {.what = "the bundle is a delta, and the store lacks some of what it builds on; nothing was written",
@@ -77,6 +79,17 @@ class AbsentEntries {
   }
 
  private:
+  [[noreturn]] void refuse_image_alone() const {
+    const std::string folder = bundle::shell_word(bundle_.folder().string());
+    throw Error(ErrorCode::Missing,
+                {.what = "the bundle carries its environment as an image alone, and nothing that could be installed",
+                 .where = bundle_.folder().string(),
+                 .expected = "a bundle with the wheels that the image was made of",
+                 .got = "a job with [squashfs] wheels = false",
+                 .next = "mount it: sealift-install mount " + folder +
+                         " DIR, with the same --prefix or --fingerprint; or have it packed with the wheels"});
+  }
+
   const bundle::VerifiedBundle& bundle_;
   const Store& store_;
   std::size_t count_ = 0;

@@ -28,7 +28,7 @@ std::string text_of(const Exported& exported) {
             bundle::human_size(folder.bytes) + "), " + std::to_string(folder.there.size()) + " were there\n";
     if (!folder.absent.empty())
       text += "    " + std::to_string(folder.absent.size()) +
-              " more are not carried by this delta; export them from the bundle that carries them\n";
+              " more are not carried by this bundle; export them from the bundle that carries them\n";
     if (!folder.patched.empty())
       text += "    " + std::to_string(folder.patched.size()) +
               " wheel(s) are carried as patches and were left out; with --base BUNDLE, which has the older ones, they "

@@ -14,6 +14,7 @@ bundle::Json json_of(const MadeImage& made) {
           {"identity", made.identity.hex()},
           {"warnings", made.warnings},
           {"image", made.file.string()},
+          {"carried", made.carried},
           {"digest", bundle::fingerprint_text(made.digest)},
           {"root", made.root ? bundle::Json(made.root->hex()) : bundle::Json()},
           {"size", made.size},
@@ -31,6 +32,7 @@ std::string text_of(const MadeImage& made) {
                      std::to_string(made.folders) + " folders and " + std::to_string(made.links) + " links\n  " +
                      bundle::fingerprint_text(made.digest) + " names it: the digest of its chunk list beside it\n";
   if (made.root) text += "  " + made.root->hex() + " is the root hash of its hash tree beside it, for dm-verity\n";
+  if (made.carried) text += "  it is the image that the bundle carries, byte for byte\n";
   if (!made.mended.empty())
     text += "  mended while it was read: " + text_of(made.mended) + "; replace what these lie on\n";
   return text;

@@ -9,6 +9,7 @@ namespace sealift::installer {
 bundle::Json json_of(const Mounted& mounted) {
   return {{"image", mounted.image.string()},
           {"folder", mounted.folder.string()},
+          {"bundle", mounted.bundle.empty() ? bundle::Json() : bundle::Json(mounted.bundle)},
           {"digest", bundle::fingerprint_text(mounted.digest)},
           {"size", mounted.size},
           {"names", mounted.names},
@@ -17,10 +18,10 @@ bundle::Json json_of(const Mounted& mounted) {
 }
 
 std::string text_of(const Mounted& mounted) {
-  return "mounted " + mounted.image.string() + "\n  on " + mounted.folder.string() + ", read only, " +
-         std::to_string(mounted.names) + " names; each read is checked against " +
-         bundle::fingerprint_text(mounted.digest) + "\n  to end it: sealift-install unmount " +
-         mounted.folder.string() + "\n";
+  return "mounted " + mounted.image.string() + (mounted.bundle.empty() ? "" : ", the image of " + mounted.bundle) +
+         "\n  on " + mounted.folder.string() + ", read only, " + std::to_string(mounted.names) +
+         " names; each read is checked against " + bundle::fingerprint_text(mounted.digest) +
+         "\n  to end it: sealift-install unmount " + mounted.folder.string() + "\n";
 }
 
 }  // namespace sealift::installer

@@ -63,7 +63,8 @@ std::string text_of(const Verification& verification) {
          "\n  root      " + text_of(verification.root) + "\n  created   " + verification.created + ", channel " +
          verification.channel + ", for " + verification.target.arch + " with glibc " +
          verification.target.glibc.text() + " or newer\n  contents  " + std::to_string(verification.entries) +
-         " entries, " + (verification.base ? std::to_string(verification.absent) + " of them not carried, " : "") +
+         " entries, " +
+         (verification.absent != 0 ? std::to_string(verification.absent) + " of them not carried, " : "") +
          std::to_string(verification.bytes) + " bytes in " + std::to_string(verification.chunks) + " chunks and " +
          std::to_string(verification.volumes) + " volume(s), every byte read" +
          (verification.deep ? ",\n            every entry and file as it was published\n" : "\n") +

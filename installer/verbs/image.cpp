@@ -17,13 +17,14 @@ struct ImageArguments {
   std::filesystem::path prefix;
   std::filesystem::path output;
   bool verity = false;
+  bool rebuild = false;
   bool json = false;
 };
 
 void refuse_options_of_bundles(const ImageArguments& arguments) {
   const BundleOptions& bundle = arguments.bundle;
   if (arguments.prefix.empty() && bundle.volumes.empty() && bundle.fingerprint.empty() && !bundle.allow_downgrade &&
-      !bundle.sandboxed_builds_only)
+      !bundle.sandboxed_builds_only && !arguments.rebuild)
     return;
   throw bundle::Error(bundle::ErrorCode::Usage,
                       {.what = "a prefix was given, and options that say which bundle is believed",
@@ -36,7 +37,10 @@ int run(const ImageArguments& arguments) {
   bundle::Progress progress;
   Disk disk;
   MadeImage made;
-  const ImageRequest request{.file = arguments.output, .verity = arguments.verity, .threads = arguments.bundle.threads};
+  const ImageRequest request{.file = arguments.output,
+                             .verity = arguments.verity,
+                             .rebuild = arguments.rebuild,
+                             .threads = arguments.bundle.threads};
   if (const Prefix prefix(arguments.bundle.bundle); is_prefix(prefix)) {
     refuse_options_of_bundles(arguments);
     made = image_of_prefix(prefix, request, disk, progress);
@@ -60,6 +64,8 @@ void add_image(bundle::Program& program) {
   add_prefix(verb, arguments->prefix, false);
   verb.option("-o,--output", arguments->output, "the new file").required();
   verb.flag("--verity", arguments->verity, "also write FILE.verity, by which the kernel's dm-verity checks each read");
+  verb.flag("--rebuild", arguments->rebuild,
+            "of a bundle that carries its image: make it again, and refuse it unless it is the same to the byte");
   verb.footer([] { return "In place of BUNDLE a prefix may stand, whose current generation is written.\n"; });
   verb.action([arguments] { return run(*arguments); });
 }

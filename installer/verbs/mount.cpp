@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// mount and unmount: an image as a folder, checked at each read, without root.
+// mount and unmount: an image, in a file or in a bundle, as a folder, checked at each read, without root.
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "installer/mount/background.hpp"
+#include "installer/mount/carried_image.hpp"
 #include "installer/mount/mount_image.hpp"
 #include "installer/print/mount_report.hpp"
 #include "installer/verbs/shared_options.hpp"
@@ -15,14 +17,66 @@ namespace {
 
 struct MountArguments {
   MountOptions mount;
+  BundleOptions bundle;  // its `bundle` is the image of `mount`
+  std::filesystem::path prefix;
   std::string digest;
   bool foreground = false;
   bool json = false;
 };
 
+[[noreturn]] void refuse_option(const std::filesystem::path& image, std::string what, std::string next) {
+  throw bundle::Error(bundle::ErrorCode::Usage,
+                      {.what = std::move(what), .where = image.string(), .next = std::move(next)});
+}
+
+void refuse_options_of_bundles(const MountArguments& arguments) {
+  const BundleOptions& bundle = arguments.bundle;
+  if (arguments.prefix.empty() && bundle.volumes.empty() && bundle.fingerprint.empty() && !bundle.allow_downgrade &&
+      !bundle.sandboxed_builds_only)
+    return;
+  refuse_option(arguments.mount.image, "the file of an image was given, and options that say which bundle is believed",
+                "leave them out, and give --digest; or give a bundle that carries an image");
+}
+
+// Runs `mount` in the background, unless that is not wanted; it gets what to call once the folder is there.
+int run(const MountArguments& arguments, const std::function<void(const std::function<void(const Mounted&)>&)>& mount) {
+  std::optional<Background> background;
+  if (!arguments.foreground) background.emplace();
+  mount([&](const Mounted& mounted) {
+    bundle::print(arguments.json, json_of(mounted), text_of(mounted));
+    if (background) background->ready();
+  });
+  return 0;
+}
+
+// The server outlives its caller's folder, so that no path is relative to that.
+BundleOptions absolute(BundleOptions options) {
+  options.bundle = std::filesystem::absolute(options.bundle).lexically_normal();
+  for (std::filesystem::path& folder : options.volumes) folder = std::filesystem::absolute(folder).lexically_normal();
+  return options;
+}
+
+int run_bundle(const MountArguments& arguments) {
+  if (!arguments.digest.empty())
+    refuse_option(
+        arguments.mount.image, "a bundle was given, and the digest of an image's file",
+        "leave --digest out: the bundle's seal vouches for the image; --fingerprint, or --prefix, says whose");
+  BundleOptions options = arguments.bundle;
+  options.bundle = arguments.mount.image;
+  options = absolute(std::move(options));
+  return run(arguments, [&](const auto& ready) {
+    const bundle::VerifiedBundle verified =
+        verified_of(options, arguments.prefix, trust_of(options, arguments.prefix), false);
+    bundle::print_warnings(verified.warnings());
+    mount_bundle(verified, arguments.mount, ready);
+  });
+}
+
 int run(const MountArguments& arguments) {
+  if (names_bundle(arguments.mount.image)) return run_bundle(arguments);
+  refuse_without_image(arguments.mount.image);
+  refuse_options_of_bundles(arguments);
   MountOptions options = arguments.mount;
-  refuse_without_image(options.image);
   const std::optional<bundle::Digest> digest = fingerprint_of(arguments.digest);
   if (!digest)
     throw bundle::Error(bundle::ErrorCode::Usage, {.what = "the image's digest is not given",
@@ -30,13 +84,7 @@ int run(const MountArguments& arguments) {
                                                    .expected = "--digest sha256:..., from a source that you trust",
                                                    .next = "take what `sealift-install image` printed"});
   options.digest = *digest;
-  std::optional<Background> background;
-  if (!arguments.foreground) background.emplace();
-  mount_image(options, [&](const Mounted& mounted) {
-    bundle::print(arguments.json, json_of(mounted), text_of(mounted));
-    if (background) background->ready();
-  });
-  return 0;
+  return run(arguments, [&](const auto& ready) { mount_image(options, ready); });
 }
 
 struct UnmountArguments {
@@ -57,9 +105,13 @@ void add_mount(bundle::Program& program) {
   const bundle::Verb verb = program.verb("mount", "show an image as a folder, each read checked; root is not needed");
   const auto arguments = std::make_shared<MountArguments>();
   verb.json(arguments->json);
-  verb.option("IMAGE", arguments->mount.image, "the image; its chunk list lies beside it").required();
+  verb.option("IMAGE", arguments->mount.image, "the image, its chunk list beside it; or a bundle that carries one")
+      .required();
   verb.option("DIR", arguments->mount.folder, "the folder that shows it").required();
-  verb.option("--digest", arguments->digest, "what `image` printed (sha256:...): the digest of the chunk list");
+  verb.option("--digest", arguments->digest,
+              "of a file: what `image` printed (sha256:...), the digest of its chunk list");
+  add_bundle_trust(verb, arguments->bundle);
+  add_prefix(verb, arguments->prefix, false);
   verb.option("--log", arguments->mount.log, "the file that gets a line for each fault (default: the system's log)");
   verb.option("--prefetch", arguments->mount.prefetch,
               "a file of yours that keeps what a start read: that is fetched ahead now, and noted anew at the end");

@@ -17,6 +17,11 @@ unsigned default_threads() {
 
 void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool required) {
   verb.option("BUNDLE", options.bundle, "the bundle's folder, or its seal").required(required);
+  add_bundle_trust(verb, options);
+  add_threads(verb, options.threads);
+}
+
+void add_bundle_trust(const bundle::Verb& verb, BundleOptions& options) {
   verb.option("--volumes", options.volumes, "further folders in which the bundle's volumes lie");
   verb.option("--fingerprint", options.fingerprint,
               "the root to begin from (sha256:...), where PREFIX/trust has none; apply pins it");
@@ -24,7 +29,6 @@ void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool r
             "accept an older version than was accepted before, down to the rollback floors");
   verb.flag("--sandboxed-builds-only", options.sandboxed_builds_only,
             "refuse a bundle with a wheel that its packer built outside of a sandbox");
-  add_threads(verb, options.threads);
 }
 
 void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required) {
@@ -87,10 +91,10 @@ std::string trust_words(const BundleOptions& options, const std::filesystem::pat
 }
 
 bundle::VerifiedBundle verified_of(const BundleOptions& options, const std::filesystem::path& prefix,
-                                   const bundle::Trust& trust) {
+                                   const bundle::Trust& trust, bool read_once) {
   bundle::OpenBundle opened = bundle::open(options.bundle);
   opened.more_folders = options.volumes;
-  opened.read_once = true;
+  opened.read_once = read_once;
   opened.mending = mending_here(options.bundle, options.volumes, trust_words(options, prefix));
   return bundle::verify(opened, trust, bundle::system_time());
 }

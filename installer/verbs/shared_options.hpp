@@ -30,6 +30,8 @@ struct BundleOptions {
 };
 
 void add_bundle_options(const bundle::Verb& verb, BundleOptions& options, bool required = true);
+// Of these, all that say where its volumes are and which one is believed.
+void add_bundle_trust(const bundle::Verb& verb, BundleOptions& options);
 void add_prefix(const bundle::Verb& verb, std::filesystem::path& prefix, bool required = true);
 void add_threads(const bundle::Verb& verb, unsigned& threads);
 void add_allow_other_name(const bundle::Verb& verb, bool& allow_other_name);
@@ -50,9 +52,9 @@ ApplyOptions apply_options_of(const BundleOptions& bundle, const std::filesystem
 bundle::Trust trust_of(const BundleOptions& options, const std::filesystem::path& prefix);
 // The options by which that trust was given, for the commands of messages.
 std::string trust_words(const BundleOptions& options, const std::filesystem::path& prefix);
-// The bundle behind the gate, read once; what is damaged on the medium is mended.
+// The bundle behind the gate; what is damaged on the medium is mended. `read_once`: past the system's page cache.
 bundle::VerifiedBundle verified_of(const BundleOptions& options, const std::filesystem::path& prefix,
-                                   const bundle::Trust& trust);
+                                   const bundle::Trust& trust, bool read_once = true);
 
 // Nothing for an empty text; throws Usage for one that is not a fingerprint.
 std::optional<bundle::Digest> fingerprint_of(const std::string& text);

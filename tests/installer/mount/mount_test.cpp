@@ -17,7 +17,7 @@
 #include "installer/mount/start_record.hpp"
 #include "sealift/bundle/core/human_text.hpp"
 #include "tests/installer/host_python.hpp"
-#include "tests/installer/program.hpp"
+#include "tests/installer/mount/fuse_here.hpp"
 #include "tests/support/image_trees.hpp"
 #include "tests/support/shown_image.hpp"
 
@@ -32,18 +32,6 @@ constexpr uid_t kNobody = 65534;
 void become_nobody() {
   if (::geteuid() != 0) return;
   if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(97);
-}
-
-bool fuse_is_there(bool as_root) {
-  FuseNeeds needs = fuse_needs_here();
-  needs.root = needs.root && as_root;
-  try {
-    require_fuse(needs);
-    return true;
-  } catch (const bundle::Error& error) {
-    left_out(error.what());
-    return false;
-  }
 }
 
 // An image with its list in a folder that everybody may look into, and an empty folder of nobody's.
@@ -73,19 +61,6 @@ struct Shown {
   std::string digest;
 };
 
-// Waits, for seconds at most, for a server to go away.
-bool ends(int process) {
-  for (int i = 0; i < 500; ++i) {
-    if (::kill(process, 0) != 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
-int process_of(const Outcome& mounted) {
-  return bundle::parse_json(mounted.out, "stdout").at("process").get<int>();
-}
-
 // Pages of the file that lie in memory from `begin` to `end`.
 std::size_t pages_in_memory(const fs::path& path, std::size_t begin, std::size_t end) {
   const bundle::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -104,17 +79,6 @@ bool forget_pages(const fs::path& path) {
   ::fsync(file.get());
   ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   return pages_in_memory(path, 0, fs::file_size(path)) == 0;
-}
-
-std::string read_error(const fs::path& path) {
-  const bundle::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return "cannot be opened";
-  char piece[65536];
-  for (;;) {
-    const ssize_t count = ::read(file.get(), piece, sizeof piece);
-    if (count < 0) return errno == EIO ? "EIO" : "another error";
-    if (count == 0) return "";
-  }
 }
 
 }  // namespace
@@ -328,7 +292,11 @@ TEST_CASE("a bundle, a prefix or any other folder is no image, and the command t
     CHECK(outcome.exit == static_cast<int>(code));
     CHECK(outcome.err.find(text) != std::string::npos);
   };
-  refused(made.folder, bundle::ErrorCode::Missing, "sealift-install image " + made.folder.string() + " -o FILE");
+  refused(made.folder, bundle::ErrorCode::Signature, "--fingerprint");
+  const Outcome none = run(site.dir, {"mount", made.folder, shown, "--fingerprint", made.fingerprint()});
+  INFO(none.err);
+  CHECK(none.exit == static_cast<int>(bundle::ErrorCode::Missing));
+  CHECK(none.err.find("sealift-install image " + made.folder.string() + " -o FILE") != std::string::npos);
   site.apply(made);
   const fs::path prefix = site.prefix().folder();
   refused(prefix, bundle::ErrorCode::Missing, "sealift-install image " + prefix.string() + " -o FILE");
