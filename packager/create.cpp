@@ -3,6 +3,7 @@
 #include "packager/create.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "bundle/host/scratch_folder.hpp"
@@ -20,6 +21,7 @@
 #include "packager/pack/write_bundle.hpp"
 #include "packager/resolve/signed_addresses.hpp"
 #include "packager/rpm/signed_index.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/open_bundle.hpp"
 
 namespace sealift::packager {
@@ -40,6 +42,39 @@ void require_sent_bundle(const std::optional<Base>& base) {
                        .expected = "--base with the bundle that was sent last",
                        .got = base ? "--base with an inventory" : "no --base",
                        .next = "name that bundle's folder or seal, or leave --patches out"});
+}
+
+// The sealift-install that travels, or for another machine's bundle the one of this machine's release.
+fs::path installer_of_this_machine(const Companions& companions, const Lock& lock) {
+  if (lock.target.arch == machine_arch()) return companions.at("sealift-install");
+  return find_own_program({}, "sealift-install", "--installer", machine_arch());
+}
+
+// Of all that it carries, each blob once.
+std::uint64_t stored_size(const bundle::Manifest& manifest) {
+  std::map<std::uint64_t, std::uint64_t> blobs;
+  for (const bundle::Entry& entry : manifest.entries) blobs.emplace(entry.offset, entry.stored_size);
+  std::uint64_t size = 0;
+  for (const auto& [offset, stored] : blobs) size += stored;
+  return size;
+}
+
+void refuse_delta_alone() {
+  throw bundle::Error(bundle::ErrorCode::Usage,
+                      {.what = "a delta has the wheels that are new, and the job leaves all of them out",
+                       .where = "[squashfs] wheels = false",
+                       .expected = "no --base, or a job that carries its wheels",
+                       .next = "leave --base out, or lock the job without wheels = false"});
+}
+
+// In exact bytes, too: which of both is worth its room is the packer's to say.
+void note_sizes(const EnvironmentImage& image, bool alone, bundle::Progress& progress) {
+  const std::uint64_t own = image.entry.draft.size, others = stored_size(image.draft);
+  progress.note("the environment's image takes " + bundle::human_size(own) + " of the payload (" + std::to_string(own) +
+                " bytes), and what it was made of " + bundle::human_size(others) + " (" + std::to_string(others) +
+                " bytes) " +
+                (alone ? "that are left out: nothing can be installed of it, or served to pip and uv"
+                       : "beside it, for `apply` and the repository; [squashfs] wheels = false leaves that out"));
 }
 
 // What was built just now counts as built in this way, whatever the lock says of an earlier build.
@@ -87,6 +122,7 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   std::optional<Base> base;
   if (!options.base.empty()) base = read_base(options.base, signing.roots);
   if (options.patches) require_sent_bundle(base);
+  if (base && lock.squashfs && !lock.squashfs->wheels) refuse_delta_alone();
   const Companions companions = find_companions(options, lock);
   const fs::path folder = fs::absolute(options.out).lexically_normal() / lock.stem();
   refuse_existing(folder);
@@ -135,13 +171,29 @@ CreateResult create(const CreateOptions& options, bundle::Progress& progress) {
   raise_floors(plan.draft, native);
   raise_floors(checked.draft, native);
 
+  // The environment as one image, where the job asks for it.
+  std::optional<bundle::ScratchFolder> image_scratch;  // until the bundle is written
+  bool mended = false;
+  const bool alone = lock.squashfs && !lock.squashfs->wheels;
+  if (lock.squashfs && base) {
+    progress.warn("a delta carries no image ([squashfs]); where it was applied: sealift-install image PREFIX -o FILE");
+  } else if (lock.squashfs) {
+    image_scratch.emplace("image", cache.scratch());
+    EnvironmentImage image =
+        make_environment_image(plan, image_scratch->path(), installer_of_this_machine(companions, lock),
+                               {cache, known, repair}, progress, alone ? options.on_draft : OnDraft());
+    mended = image.mended;
+    add_image(plan, image, alone);
+    note_sizes(image, alone, progress);
+  }
+
   // The bundle, which gets its name when it is whole.
   fs::create_directories(folder.parent_path());
   check_space(folder.parent_path(), plan.total_size());
   PartialFolder partial(folder);
   WrittenBundle written =
       write_bundle(plan, partial.path(), options.volume_size, signing, {cache, known, repair}, progress);
-  if (written.mended) {
+  if (written.mended || mended) {
     bundle::Progress silent(nullptr);
     PackPlan again = plan_pack(lock, contents, companions, cache, repair);
     raise_floors(again.draft, check_native(again, cache, repair, told, silent));

@@ -8,6 +8,7 @@
 #include "packager/keys/sign.hpp"
 #include "packager/native/native_report.hpp"
 #include "packager/network/fetch.hpp"
+#include "packager/pack/environment_image.hpp"
 #include "packager/python/offline_breakers.hpp"
 #include "sealift/bundle/host/progress.hpp"
 #include "sealift/bundle/manifest/manifest.hpp"
@@ -30,6 +31,7 @@ struct CreateOptions {
   unsigned recovery_percent = 0;             // recovery data, of the payload; 0: none
   Isolation isolation = Isolation::Sandbox;  // of wheels that have to be built again
   FetchOptions fetch;
+  OnDraft on_draft = {};  // of a bundle that carries its image alone: with what is not carried
 };
 
 struct CreateResult {

@@ -140,7 +140,8 @@ Lock unresolved(const Job& job) {
           .owners = job.owners,
           .shared = job.shared,
           .startup_files = job.startup_files,
-          .toolchain = job.toolchain};
+          .toolchain = job.toolchain,
+          .squashfs = job.squashfs};
 }
 
 // The job with the backend of torch that fits the target; uv is asked, and what it answers is thrown away.

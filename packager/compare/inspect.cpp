@@ -57,8 +57,12 @@ std::string sizes_by_kind(const bundle::Manifest& manifest) {
   }
   std::string out;
   for (const auto& [kind, sum] : sums)
-    out += fmt::format("{:<10} {}, {}{}\n", name_of(kind) + "s", sum.count, bundle::human_size(sum.size),
+    out += fmt::format("{:<10} {}, {}{}\n", name_of(kind) + (kind == bundle::EntryKind::Squashfs ? "" : "s"), sum.count,
+                       bundle::human_size(sum.size),
                        sum.stored < sum.size ? ", stored as " + bundle::human_size(sum.stored) : "");
+  if (carries_image_alone(manifest))
+    out +=
+        fmt::format("absent     {}, {}; the image was made of them\n", absent.count, bundle::human_size(absent.size));
   if (manifest.base)
     out += fmt::format("absent     {}, {}; the target has them by its inventory\n           sha256:{}\n", absent.count,
                        bundle::human_size(absent.size), manifest.base->hex());

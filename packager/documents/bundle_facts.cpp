@@ -128,6 +128,7 @@ std::string_view sort_of(const bundle::Entry& entry) {
   const std::string& path = entry.path.text();
   const auto below = [&path](const char* folder) { return path.starts_with(folder); };
   if (entry.kind == bundle::EntryKind::Wheel) return "wheel";
+  if (entry.kind == bundle::EntryKind::Squashfs) return "squashfs";
   if (path.starts_with(kInterpreterPrefix)) return "interpreter";
   if (below("files/models/") || below("files/hub/models--") || below("files/modelscope/models/")) return "model";
   if (below("files/hub/kernels--")) return "kernel";

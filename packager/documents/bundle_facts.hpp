@@ -22,7 +22,7 @@
 namespace sealift::packager {
 
 struct BundledWheel {
-  bool carried = true;  // false where a delta leaves it out; then only its file name says what it is
+  bool carried = true;  // false where a delta or an image stands for it; then only its file name says what it is
   WheelFacts facts;
   std::string folder;  // below licences/; empty when it has no licence file
   CollectedLicences licences;
@@ -55,8 +55,8 @@ std::string serial_number(const bundle::Digest& identity);
 // The interpreter's entry is this and its version.
 inline constexpr std::string_view kInterpreterPrefix = "python/cpython-";
 
-// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb", "rpm", "image" or
-// "file".
+// What an entry is to people: "wheel", "interpreter", "program", "model", "data", "deb", "rpm", "image",
+// "squashfs" or "file".
 std::string_view sort_of(const bundle::Entry& entry);
 
 // Of a carried glibc, as its COPYING.LIB and the heads of its files say; a bundle carries no metadata of it.

@@ -61,7 +61,9 @@ class Review {
                  {word("Manifest", "清单摘要"), bundle::fingerprint_text(facts_.source.identity())},
                  {word("Delta to the inventory", "增量所依据的目标机清单"),
                   manifest.base ? bundle::fingerprint_text(*manifest.base)
-                                : word("none: everything is carried", "无：全部携带")}}};
+                  : carries_image_alone(manifest)
+                      ? word("none: what is not carried is in the image", "无：未携带的内容在映像中")
+                      : word("none: everything is carried", "无：全部携带")}}};
   }
 
   // Who has files in whose package, as the signed manifest says: "NAME.whl: FOLDER".
@@ -117,7 +119,9 @@ class Review {
     for (const auto& [sort, sum] : sums)
       section.rows.push_back({kind_word(sort), std::to_string(sum.count), size_text(sum.size)});
     if (absent.count != 0)
-      section.rows.push_back({word("Not carried, the target has it", "未携带（目标机已有）"),
+      section.rows.push_back({carries_image_alone(facts_.manifest())
+                                  ? word("Not carried, the image was made of it", "未携带（映像由其制成）")
+                                  : word("Not carried, the target has it", "未携带（目标机已有）"),
                               std::to_string(absent.count), size_text(absent.size)});
     section.rows.push_back({word("Payload, in volumes", "载荷（卷）"),
                             std::to_string(facts_.manifest().payload.volumes.size()),
@@ -203,7 +207,7 @@ class Review {
     static const std::map<std::string_view, std::string> kChinese = {
         {"wheel", "Python 软件包"},   {"interpreter", "解释器"}, {"program", "程序"},      {"model", "模型"},
         {"kernel", "编译好的核函数"}, {"data", "数据"},          {"deb", "Debian 软件包"}, {"rpm", "rpm 软件包"},
-        {"image", "容器镜像"},        {"file", "文件"}};
+        {"image", "容器镜像"},        {"squashfs", "环境映像"},  {"file", "文件"}};
     return chinese_ ? kChinese.at(sort) : std::string(sort);
   }
 

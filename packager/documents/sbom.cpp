@@ -47,6 +47,7 @@ Json component_of(const bundle::Entry& entry, const BundleFacts& facts) {
                     {"properties", Json::array({{{"name", "sealift:path"}, {"value", path}},
                                                 {{"name", "sealift:size"}, {"value", std::to_string(entry.size)}}})}};
   if (entry.absent) component["properties"].push_back({{"name", "sealift:carried"}, {"value", "false"}});
+  if (entry.verity) component["properties"].push_back({{"name", "sealift:verity"}, {"value", entry.verity->hex()}});
   if (const auto wheel = facts.wheels.find(path); wheel != facts.wheels.end()) {
     const WheelFacts& says = wheel->second.facts;
     component["name"] = says.project;

@@ -123,7 +123,7 @@ void read_python(TomlTable table, const fs::path& folder, Job& job) {
 
 // What a job without [python] can carry: what needs no interpreter, nor libraries that are carried beside one.
 void check_without_python(TomlTable& table, const Job& job) {
-  for (const char* key : {"owner", "shared", "startup", "toolchain", "program", "golden", "sdk", "kernel"})
+  for (const char* key : {"owner", "shared", "startup", "toolchain", "program", "golden", "sdk", "kernel", "squashfs"})
     if (table.has(key))
       table.refuse(key, "this is for a bundle with an interpreter", "an interpreter, by [python]", {},
                    "add [python], or leave this out");
@@ -254,6 +254,7 @@ Job read_job(const fs::path& file) {
   table.attempt([&] { read_goldens(table, folder, job); });
   table.attempt([&] { job.models = read_job_models(table, folder); });
   table.attempt([&] { job.kernels = read_job_kernels(table); });
+  table.attempt([&] { job.squashfs = read_squashfs(table); });
   table.attempt([&] { job.images = read_job_images(table, folder); });
   table.attempt([&] { job.owners = read_owner_rules(table); });
   table.attempt([&] { job.shared = read_shared_rules(table); });

@@ -18,6 +18,7 @@
 #include "packager/tables/owner_rules.hpp"
 #include "packager/tables/rpm.hpp"
 #include "packager/tables/shared_rules.hpp"
+#include "packager/tables/squashfs_toml.hpp"
 #include "packager/tables/startup_rules.hpp"
 #include "packager/toolchain/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -60,6 +61,7 @@ struct Job {
   std::vector<OwnerRule> owners;                // for paths that two packages install
   std::vector<SharedRule> shared;               // for packages with files in another one's
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
+  std::optional<SquashfsRule> squashfs = {};    // the environment as one image, too
   // What programs inside get; nothing: what Sealift would set is left out.
   std::map<std::string, std::optional<std::string>> variables = {};
 };

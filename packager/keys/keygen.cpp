@@ -18,6 +18,22 @@ namespace {
 
 constexpr std::chrono::years kRootLifetime{10};
 
+// A key without its root could not be used, and would be in the way of the next one. The first is the key.
+void write_all_or_none(const fs::path& folder, const std::vector<std::string>& files,
+                       const std::vector<std::string>& texts) {
+  std::size_t written = 0;
+  try {
+    for (; written < files.size(); ++written)
+      bundle::write_text(folder / files[written], texts[written], written == 0 ? 0600 : 0644);
+  } catch (...) {
+    std::error_code ignored;
+    for (std::size_t i = 0; i < written; ++i) fs::remove(folder / files[i], ignored);
+    throw;
+  }
+}
+
+}  // namespace
+
 bundle::Envelope root_of_one_key(const bundle::PrivateKey& key) {
   const bundle::PublicKey& half = key.public_key();
   const bool sm2 = half.algorithm() == bundle::Algorithm::Sm2;
@@ -35,22 +51,6 @@ bundle::Envelope root_of_one_key(const bundle::PrivateKey& key) {
   add_signature(envelope, key);
   return envelope;
 }
-
-// A key without its root could not be used, and would be in the way of the next one. The first is the key.
-void write_all_or_none(const fs::path& folder, const std::vector<std::string>& files,
-                       const std::vector<std::string>& texts) {
-  std::size_t written = 0;
-  try {
-    for (; written < files.size(); ++written)
-      bundle::write_text(folder / files[written], texts[written], written == 0 ? 0600 : 0644);
-  } catch (...) {
-    std::error_code ignored;
-    for (std::size_t i = 0; i < written; ++i) fs::remove(folder / files[i], ignored);
-    throw;
-  }
-}
-
-}  // namespace
 
 bundle::Digest keygen(const KeygenOptions& options) {
   const fs::path& folder = options.folder;

@@ -231,7 +231,7 @@ std::string write_lock(const Lock& lock, const fs::path& folder) {
                        toml_quoted(lock.interpreter.sha256.hex()), lock.interpreter.size,
                        list(lock.interpreter.libraries));
   out += write_indexes(lock.indexes, folder) + write_environment(lock.variables) + write_toolchain(lock.toolchain) +
-         write_sdk(lock.sdk);
+         write_sdk(lock.sdk) + write_squashfs(lock.squashfs);
   if (lock.runtime)
     out += fmt::format("\n[runtime]\nglibc = {}\nkernel = {}\n", toml_quoted(lock.runtime->glibc.text()),
                        toml_quoted(lock.runtime->kernel));
@@ -291,6 +291,7 @@ Lock read_lock(const fs::path& file) {
   if (table.has("indexes")) lock.indexes = read_indexes(table.table("indexes"), folder);
   if (table.has("environment")) lock.variables = read_environment(table.table("environment"));
   lock.toolchain = read_toolchain(table);
+  lock.squashfs = read_squashfs(table);
   if (table.has("sdk")) lock.sdk = read_locked_sdk(table.table("sdk"));
   if (table.has("runtime")) {
     TomlTable runtime = table.table("runtime");

@@ -18,6 +18,7 @@
 #include "packager/tables/owner_rules.hpp"
 #include "packager/tables/rpm.hpp"
 #include "packager/tables/shared_rules.hpp"
+#include "packager/tables/squashfs_toml.hpp"
 #include "packager/tables/startup_rules.hpp"
 #include "packager/toolchain/toolchain.hpp"
 #include "sealift/bundle/core/digest.hpp"
@@ -124,6 +125,7 @@ struct Lock {
   std::vector<StartupRule> startup_files = {};  // .pth files that may run code when Python starts
   Toolchain toolchain = {};                     // its launcher is made by `create`
   bundle::Variables variables = {};             // what programs inside get
+  std::optional<SquashfsRule> squashfs = {};    // the environment as one image, too
 
   std::string stem() const { return name + "-" + std::to_string(version); }
   bool operator==(const Lock&) const = default;

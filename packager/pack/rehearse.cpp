@@ -149,6 +149,15 @@ void require_own_area(const fs::path& beside) {
        .next = bases.empty() ? "name the bundles that were installed there, oldest first: --onto BUNDLE" : command});
 }
 
+[[noreturn]] void refuse_image_alone(const fs::path& folder) {
+  throw Error(ErrorCode::CannotCheck,
+              {.what = "a bundle that carries its environment as an image alone cannot be installed",
+               .where = folder.string(),
+               .expected = "the wheels that the image was made of",
+               .got = "a job with [squashfs] wheels = false",
+               .next = "`create` rehearsed what it made the image of; or lock the job without wheels = false"});
+}
+
 std::string system_name(const fs::path& system, const bundle::Manifest& manifest) {
   return system.empty() ? "this machine's own system; the bundle is for glibc " + manifest.target.glibc.text() +
                               " and up, which --system DIR with such a system would try"
@@ -162,6 +171,7 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
   const bundle::VerifiedBundle verified = verified_by(options, options.bundle);
   const fs::path folder = folder_of(verified);
   if (verified.manifest().base && options.onto.empty()) refuse_delta_alone(options, verified.manifest(), folder);
+  if (carries_image_alone(verified.manifest())) refuse_image_alone(folder);
   require_own_arch(verified.manifest().target.arch);
   require_sandbox(kRehearseElsewhere);
   const fs::path beside = fs::canonical(options.work_area.empty() ? folder.parent_path() : options.work_area);
@@ -174,15 +184,31 @@ Rehearsal rehearse(const RehearseOptions& options, bundle::Progress& progress) {
           .installed = install(options, folder, area.path(), options.waivers)};
 }
 
+namespace {
+
+NewRehearsal not_yet(const std::string& why, bundle::Progress& progress) {
+  progress.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
+  return NewRehearsal{.why_not = why};
+}
+
+void note(const Rehearsal& done, const std::vector<std::string>& waivers, bundle::Progress& progress) {
+  progress.note("rehearsed: " + done.installed + " in " + done.system);
+  if (!waivers.empty()) progress.warn("rehearsed with --waive: whoever installs it decides again, and names the same");
+}
+
+// Whether it says nothing of the bundle.
+bool is_of_machine(const Error& error) {
+  const auto of_machine = {ErrorCode::CannotCheck, ErrorCode::Space, ErrorCode::Io};
+  return std::find(of_machine.begin(), of_machine.end(), error.code()) != of_machine.end();
+}
+
+}  // namespace
+
 NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>& roles, const fs::path& system,
                           const std::vector<fs::path>& onto, const std::vector<std::string>& waivers,
                           bundle::Progress& progress) {
-  const auto not_yet = [&](const std::string& why) {
-    progress.warn("not rehearsed: " + why + "; `sealift-pack rehearse` does it later");
-    return NewRehearsal{.why_not = why};
-  };
   for (const RoleStatus& role : roles)
-    if (role.signatures < role.threshold) return not_yet("signatures are missing");
+    if (role.signatures < role.threshold) return not_yet("signatures are missing", progress);
   try {
     Rehearsal done = rehearse({.bundle = folder,
                                .fingerprint = bundle::open(folder).seal.roots.front().digest(),
@@ -191,9 +217,7 @@ NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>&
                                .work_area = {},
                                .waivers = waivers},
                               progress);
-    progress.note("rehearsed: " + done.installed + " in " + done.system);
-    if (!waivers.empty())
-      progress.warn("rehearsed with --waive: whoever installs it decides again, and names the same");
+    note(done, waivers, progress);
     return {.done = std::move(done)};
   } catch (const RehearsalFailure& failure) {
     bundle::Facts facts = failure.facts();
@@ -201,12 +225,36 @@ NewRehearsal rehearse_new(const fs::path& folder, const std::vector<RoleStatus>&
     facts.next = "it was renamed, so that nobody hands it out; correct the job, lock and create again, and remove it";
     throw RehearsalFailure(failure.code(), std::move(facts));
   } catch (const Error& error) {
-    const auto of_machine = {ErrorCode::CannotCheck, ErrorCode::Space, ErrorCode::Io};
-    if (std::find(of_machine.begin(), of_machine.end(), error.code()) == of_machine.end()) throw;
-    return not_yet(error.facts().what + " (" + error.facts().got + ")");
+    if (!is_of_machine(error)) throw;
+    return not_yet(error.facts().what + " (" + error.facts().got + ")", progress);
   } catch (bundle::Interrupted& stopped) {
     stopped.next = "the bundle is whole, and not rehearsed: `sealift-pack rehearse` does it later";
     throw;
+  }
+}
+
+NewRehearsal rehearse_draft(const fs::path& folder, const bundle::Digest& fingerprint, const fs::path& system,
+                            const std::vector<std::string>& waivers, bundle::Progress& progress) {
+  try {
+    Rehearsal done = rehearse({.bundle = folder,
+                               .fingerprint = fingerprint,
+                               .system = system,
+                               .onto = {},
+                               .work_area = {},
+                               .waivers = waivers},
+                              progress);
+    note(done, waivers, progress);
+    return {.done = std::move(done)};
+  } catch (const RehearsalFailure& failure) {
+    bundle::Facts facts = failure.facts();
+    facts.where = "what the image was made of";
+    facts.next = "correct the job, lock and create again; no bundle was written";
+    throw RehearsalFailure(failure.code(), std::move(facts));
+  } catch (const Error& error) {
+    if (!is_of_machine(error)) throw;
+    const std::string why = error.facts().what + " (" + error.facts().got + ")";
+    progress.warn("not rehearsed: " + why + "; pack it once with the wheels to rehearse it");
+    return {.why_not = why};
   }
 }
 

@@ -52,4 +52,9 @@ NewRehearsal rehearse_new(const std::filesystem::path& folder, const std::vector
                           const std::filesystem::path& system, const std::vector<std::filesystem::path>& onto,
                           const std::vector<std::string>& waivers, bundle::Progress& progress);
 
+// The same for what a bundle that carries its image alone was made of, while that lies in `folder`; it is not renamed.
+NewRehearsal rehearse_draft(const std::filesystem::path& folder, const bundle::Digest& fingerprint,
+                            const std::filesystem::path& system, const std::vector<std::string>& waivers,
+                            bundle::Progress& progress);
+
 }  // namespace sealift::packager

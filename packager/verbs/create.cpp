@@ -66,12 +66,19 @@ std::string recovery_text(const bundle::Payload& payload) {
                      bundle::mends_any_volume(payload) ? ", so any one lost volume" : "; no whole lost volume");
 }
 
+bundle::Json image_json(const bundle::Manifest& manifest) {
+  const bundle::Entry* const image = manifest.image();
+  if (image == nullptr) return {};
+  return {{"size", image->size}, {"beside", manifest.payload.size - image->size}, {"root", image->verity->hex()}};
+}
+
 bundle::Json json_of(const CreateResult& result, const NewRehearsal& rehearsal) {
   const std::optional<bundle::Digest>& base = result.manifest.base;
   return {{"bundle", result.folder.string()},
           {"size", result.manifest.payload.size},
           {"volumes", result.manifest.payload.volumes.size()},
           {"recovery", recovery_json(result.manifest.payload)},
+          {"image", image_json(result.manifest)},
           {"base", base ? bundle::Json(bundle::fingerprint_text(*base)) : bundle::Json()},
           {"offline", findings_json(result.findings)},
           {"signers", signers_json(result.signers)},
@@ -123,6 +130,11 @@ void add_create(bundle::Program& program) {
     bundle::parse_waivers(options->waivers);
     if (options->unsandboxed) options->isolation = Isolation::None;
     if (!options->keys.empty()) options->passphrase = read_passphrase(options->passphrase_file);
+    NewRehearsal draft;
+    if (!options->no_rehearsal)
+      options->on_draft = [&](const std::filesystem::path& folder, const bundle::Digest& fingerprint) {
+        draft = rehearse_draft(folder, fingerprint, options->system, options->waivers, progress);
+      };
     const CreateResult result = create(*options, progress);
     const bundle::Payload& payload = result.manifest.payload;
     progress.note(fmt::format("{} entries, {} in {} volume(s); signatures: {}", result.manifest.entries.size(),
@@ -131,9 +143,11 @@ void add_create(bundle::Program& program) {
     if (!result.findings.empty())  // each has its remedy, which `lock` has said
       progress.note(
           fmt::format("offline: {} finding(s), as lock explained them (--json lists them)", result.findings.size()));
-    const NewRehearsal rehearsal = options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
-                                                         : rehearse_new(result.folder, result.roles, options->system,
-                                                                        options->onto, options->waivers, progress);
+    const NewRehearsal rehearsal =
+        options->no_rehearsal ? NewRehearsal{.why_not = "--no-rehearsal"}
+        : carries_image_alone(result.manifest)
+            ? draft
+            : rehearse_new(result.folder, result.roles, options->system, options->onto, options->waivers, progress);
     bundle::print(options->json, json_of(result, rehearsal), result.folder.string() + "\n");
     return 0;
   });

@@ -76,12 +76,14 @@ RUN = {
     "sealift-install export /media/disc/env-7 --prefix /opt/env --wheels out/wheels --models out/models --debs out/debs "
     "--rpms out/rpms --programs out/programs --images out/images": Way({"out/": "exported/"}),
     # docs/image.md
+    "sealift-install mount /media/disc/env-7 ~/env-7 --prefix /opt/env":
+        Way({"sealift-install mount": "mkdir -p ~/env-7 && sealift-install mount"}),
     "sealift-install image /media/disc/env-7 --prefix /opt/env -o /shared/env-7.sqfs":
         Way(more=" && rm {site}/shared/env-7.sqfs*"),
     "sealift-install image /opt/env -o /shared/env-7.sqfs": Way(),
     "sealift-install mount /shared/env-7.sqfs ~/env-7 --digest sha256:… --log ~/env-7.log":
         Way({"sha256:…": "sha256:$(sha256sum {site}/shared/env-7.sqfs.chunks | cut -d' ' -f1)",
-             "sealift-install mount": "mkdir -p ~/env-7 && sealift-install mount"}),
+             "sealift-install mount": "mkdir -p ~/env-7 && sealift-install mount"}, " && sealift-install unmount ~/env-7"),
     "sealift-install unmount ~/env-7": Way(),
     # docs/releasing.md
     "sealift-pack keygen keys --name packages": Way(more=" && cp keys/packages.pub ."),
@@ -152,6 +154,7 @@ for version in 1 2 6 7; do
   hello_lock env $version prod hello-$version=bin/hello
 done
 mv env-2.lock.toml job.lock.toml
+printf '\\n[squashfs]\\n' >> env-7.lock.toml
 make() {{ sealift-pack create "$1.lock.toml" --root keys/root.1.json --key keys/release.key --no-rehearsal "${{@:2}}" > log 2>&1 ||
   {{ cat log; exit 1; }}; }}
 make env-1 -o out

@@ -130,6 +130,22 @@ TEST_CASE("a wheel that is carried as a patch is not offered, and the catalogue 
   CHECK(make_catalogue({verified(delta), verified(whole)}).wheel_count() == 2);
 }
 
+TEST_CASE("the image that a bundle carries of its environment is a file among its entries, and no wheel") {
+  const TempDir dir;
+  const std::string bytes(8192, 'i');
+  const MadeBundle made = make_bundle(dir / "1", {.items = {wheel_item({}),
+                                                            {.path = "environment/image.sqfs",
+                                                             .kind = EntryKind::Squashfs,
+                                                             .bytes = bytes,
+                                                             .placed = false,
+                                                             .verity = sha256(as_bytes("its tree"))}}});
+  const Catalogue catalogue = make_catalogue({verified(made)});
+  CHECK(catalogue.wheel_count() == 1);
+  const auto list = entry_list_of(std::make_shared<const VerifiedBundle>(verified(made)));
+  REQUIRE(list->find("environment/image.sqfs") != nullptr);
+  CHECK(list->sums->find(sha256(as_bytes(bytes)).hex() + "  environment/image.sqfs\n") != std::string::npos);
+}
+
 TEST_CASE("what a delta does not carry is not offered, unless another bundle has it") {
   const TempDir dir;
   TinyItem absent = wheel_item({});

@@ -304,6 +304,22 @@ TEST_CASE("documents of a delta list what it does not carry, and say that they d
   CHECK(site.text("review.zh.txt").find("未携带") != std::string::npos);
 }
 
+TEST_CASE("documents name the image of an environment with its root hash, in two languages") {
+  const bundle::Digest root = bundle::sha256(bundle::as_bytes("its tree"));
+  const Site site({wheel("demo", "License: MIT\n")}, {{.path = "environment/image.sqfs",
+                                                       .kind = bundle::EntryKind::Squashfs,
+                                                       .bytes = std::string(8192, 'i'),
+                                                       .placed = false,
+                                                       .verity = root}});
+  site.write();
+  const Json image = site.component("environment/image.sqfs");
+  CHECK(image["type"] == "file");
+  CHECK(image["properties"].back() == Json({{"name", "sealift:verity"}, {"value", root.hex()}}));
+  CHECK(site.component("demo")["version"] == "1.0");
+  CHECK(site.text("review.txt").find("squashfs") != std::string::npos);
+  CHECK(site.text("review.zh.txt").find("环境映像") != std::string::npos);
+}
+
 TEST_CASE("the same bundle gives the same documents") {
   const Site site({wheel("demo", "License: MIT\n")});
   const auto first = site.write("documents"), second = site.write("again");
