@@ -90,6 +90,32 @@ kill -9 "$(cat held)"
 wait $job || fail "the job that waited"
 all_ranks wait.txt "$shared"
 
+if [ -e /dev/fuse ]; then
+  echo "mounted: both nodes show the bundle's image while the job runs, and nothing is left"
+  small_bundle "$bin" "$uv" 2 "[squashfs]
+wheels = false"
+  bundle=$work/out/small-2 mounts=$work/disk/mounts
+  submit mounted.sbatch mounted.txt "$mounts" python3 -m where || fail "mounted.sbatch"
+  [ "$(count mounted.txt " of 4 on host")" = 4 ] || fail "mounted.txt: not four ranks"
+  for rank in 0 1 2 3; do says mounted.txt "rank $rank of 4 on host$((rank / 2 + 1)) in $mounts/job-"; done
+  [ "$(count mounted.txt "/env, read only")" = 2 ] || fail "not two mounts"
+  got=0
+  submit mounted.sbatch failed.txt "$mounts" false || got=$?
+  [ $got = 1 ] || fail "a job that fails gave $got"
+  flip_bit "$(echo "$bundle"/*.chunks)" 8
+  got=0
+  submit mounted.sbatch bad-mounted.txt "$mounts" python3 -m where || got=$?
+  [ $got = 5 ] || fail "mounted.sbatch with a changed chunk list gave $got"
+  [ "$(count bad-mounted.txt "rank ")" = 0 ] || fail "a job ran on a changed bundle"
+  for host in host1 host2; do
+    [ -z "$(on $host ls disk/mounts)" ] || fail "something was left behind on $host"
+    ! on $host grep -q "$mounts" /proc/mounts || fail "something is still mounted on $host"
+  done
+  bundle=$work/out/small-1
+else
+  echo "SKIPPED in part: no /dev/fuse, so nothing is mounted" >&2
+fi
+
 echo "a damaged bundle: refused with the installer's own code on every node, no task of the job starts"
 chmod u+w "$bundle"/*.vol002
 flip_bit "$(echo "$bundle"/*.vol002)" 4000000
