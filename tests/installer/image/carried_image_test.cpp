@@ -6,6 +6,7 @@
 #include "installer/image/carried_copy.hpp"
 #include "installer/image/make_image.hpp"
 #include "installer/preflight/published.hpp"
+#include "tests/installer/host_python.hpp"
 #include "tests/installer/mount/fuse_here.hpp"
 #include "tests/support/shown_image.hpp"
 

@@ -8,6 +8,7 @@
 #include "packager/host/own_program.hpp"
 #include "packager/host/process.hpp"
 #include "packager/pack/rehearse.hpp"
+#include "sealift/bundle/core/human_text.hpp"
 #include "sealift/bundle/verified_bundle.hpp"
 #include "tests/packager/workshop.hpp"
 #include "tests/support/refusal.hpp"
