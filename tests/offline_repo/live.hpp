@@ -2,9 +2,11 @@
 // A server in this process over a real bundle, on a free port, with what it logged.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "offline_repo/protocols/index_pages.hpp"
@@ -56,10 +58,12 @@ class Live {
     const std::lock_guard lock(guard_);
     return log_;
   }
-  // Returns once the log holds `text`.
-  void await_log(const std::string& text) {
+  // Returns once the log holds `text`. Throws when it does not within `time`, and says what it holds.
+  void await_log(const std::string& text, std::chrono::milliseconds time = std::chrono::seconds(30)) {
     std::unique_lock lock(guard_);
-    grown_.wait(lock, [&] { return log_.find(text) != std::string::npos; });
+    if (grown_.wait_for(lock, time, [&] { return log_.find(text) != std::string::npos; })) return;
+    throw std::runtime_error("after " + std::to_string(time.count()) + " ms the log lacks \"" + text +
+                             "\"; it says:\n" + log_);
   }
 
  private:

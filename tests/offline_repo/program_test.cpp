@@ -10,6 +10,7 @@
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/offline_repo/token_file.hpp"
 #include "tests/offline_repo/watched_site.hpp"
+#include "tests/support/await.hpp"
 #include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
@@ -329,22 +330,19 @@ TEST_CASE("a file that has rotted is found by the scrub, taken out, and served a
   ServerProcess child(serve({made.folder, "--fingerprint", made.fingerprint(), "--poll", "1", "--scrub", "1000"}),
                       dir / "log");
   const std::uint16_t port = port_of(child.line());
-  const auto await = [&](int status) {
-    while (fetch(port, "/simple/apple/").status != status) ::usleep(5000);
-  };
   CHECK(fetch(port, "/simple/apple/").status == 200);
   const std::string good = read_file(made.volume(0));
   std::fstream(made.volume(0), std::ios::in | std::ios::out | std::ios::binary)
       .seekp(static_cast<std::streamoff>(made.manifest.entries.front().offset + 20'000))
       .write("\0\1\2\3", 4);
-  await(404);
+  await("404 for the rotten wheel's page", [&] { return fetch(port, "/simple/apple/").status == 404; });
   CHECK(fetch(port, "/simple/zebra/").status == 200);
   const RawResponse health = fetch(port, "/healthz");
   CHECK(health.status == 200);
   CHECK(health.body.find("wheels/apple-1.0-py3-none-any.whl is not served") != std::string::npos);
   CHECK(fetch(port, "/metrics").body.find("sealift_scrub_failures_total 0\n") == std::string::npos);
   write_file(made.volume(0), good);
-  while (fetch(port, "/healthz").body != "good\n") ::usleep(5000);
+  await("good health", [&] { return fetch(port, "/healthz").body == "good\n"; });
   CHECK(fetch(port, "/simple/apple/").status == 200);
   child.send(SIGTERM);
   CHECK(child.wait() == 0);
@@ -445,11 +443,12 @@ TEST_CASE("a token for one bundle sees nothing of another one, and SIGHUP reads 
   }
   write_tokens(tokens, "broken\n");
   child.send(SIGHUP);
-  while (read_file(dir / "log").find("the tokens stay as they were") == std::string::npos) ::usleep(1000);
+  await("a line about the tokens",
+        [&] { return read_file(dir / "log").find("the tokens stay as they were") != std::string::npos; });
   CHECK(fetch(port, "/simple/", bearer("a-secret")).status == 200);
   write_tokens(tokens, token_line("alice", "new", "bundle:base"));
   child.send(SIGHUP);
-  while (fetch(port, "/simple/", bearer("new")).status != 200) ::usleep(1000);
+  await("200 for the new token", [&] { return fetch(port, "/simple/", bearer("new")).status == 200; });
   CHECK(fetch(port, "/simple/", bearer("a-secret")).status == 401);
   child.send(SIGTERM);
   CHECK(child.wait() == 0);

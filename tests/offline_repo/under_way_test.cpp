@@ -8,6 +8,7 @@
 #include "tests/offline_repo/hub_bundle.hpp"
 #include "tests/offline_repo/hub_pythons.hpp"
 #include "tests/offline_repo/watched_site.hpp"
+#include "tests/support/await.hpp"
 #include "tests/support/noise.hpp"
 #include "tests/support/tiny_rpm.hpp"
 
@@ -94,7 +95,7 @@ std::map<std::string, std::string> addresses(const MadeBundle& made, const std::
 std::pair<std::string, std::string> blob_address(const WatchedSite& site, const MadeBundle& made,
                                                  const std::string& view) {
   const std::string volume = read_file(made.volume(0)), registry = "/v2" + view + "/bundles/env";
-  while (fetch(site.port, registry + "/manifests/1").status == 429) ::usleep(5000);
+  await("volumes that were read", [&] { return fetch(site.port, registry + "/manifests/1").status != 429; });
   return {registry + "/blobs/sha256:" + sha256(as_bytes(volume)).hex(), volume};
 }
 

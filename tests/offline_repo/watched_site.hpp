@@ -2,12 +2,11 @@
 // The real program over a watched folder, and its verbs upon it.
 #pragma once
 
-#include <unistd.h>
-
 #include <optional>
 
 #include "tests/offline_repo/raw_client.hpp"
 #include "tests/offline_repo/server_process.hpp"
+#include "tests/support/await.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
 namespace sealift::test {
@@ -40,12 +39,10 @@ struct WatchedSite {
   }
   Ran status() { return run({SEALIFT_REPO_PROGRAM, "status", "127.0.0.1:" + std::to_string(admin)}); }
   void await_status(const std::string& text) {
-    for (int i = 0; i < 20'000 && status().output.find(text) == std::string::npos; ++i) ::usleep(1000);
-    CHECK(status().output.find(text) != std::string::npos);
+    await("the status " + text, [&] { return status().output.find(text) != std::string::npos; });
   }
   void await_no_status(const std::string& text) {
-    for (int i = 0; i < 20'000 && status().output.find(text) != std::string::npos; ++i) ::usleep(1000);
-    CHECK(status().output.find(text) == std::string::npos);
+    await("a status without " + text, [&] { return status().output.find(text) == std::string::npos; });
   }
   bool lists(const std::string& page, const MadeBundle& made) const {
     return fetch(port, page).body.find(made.manifest.entries.front().sha256.hex()) != std::string::npos;

@@ -3,8 +3,6 @@
 // No sockets; program_test.cpp has the same through the real program.
 #include "offline_repo/holdings/holdings.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <thread>
 
@@ -15,6 +13,7 @@
 #include "offline_repo/views/views.hpp"
 #include "sealift/bundle/trust/trust_folder.hpp"
 #include "tests/offline_repo/live.hpp"
+#include "tests/support/await.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_bundle.hpp"
 
@@ -448,7 +447,7 @@ TEST_CASE("a scrub finds the chunk that has rotted, and that it is right again")
   const auto rounds = [&](std::uint64_t more) {
     const std::uint64_t until = counts.rounds + more;
     std::jthread thread([&](const std::stop_token& stop) { scrub.run(stop); });
-    while (counts.rounds < until) ::usleep(1000);
+    await("a round of the scrub", [&] { return counts.rounds >= until; });
   };
   const std::shared_ptr<LastCheck> check = find(held, "env-1").contents->check;
   CHECK(check->times().read.empty());

@@ -14,6 +14,7 @@
 #include "tests/offline_repo/live.hpp"
 #include "tests/offline_repo/server_process.hpp"
 #include "tests/offline_repo/token_file.hpp"
+#include "tests/support/await.hpp"
 #include "tests/support/left_out.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -38,7 +39,10 @@ std::vector<Json> lines_of(const fs::path& path) {
 
 // A line is written after its answer has arrived.
 void await_lines(const fs::path& path, std::ptrdiff_t count) {
-  for (std::string text; std::count(text.begin(), text.end(), '\n') < count; ::usleep(1000)) text = read_file(path);
+  await(std::to_string(count) + " lines", [&] {
+    const std::string text = read_file(path);
+    return std::count(text.begin(), text.end(), '\n') >= count;
+  });
 }
 
 void damage(const MadeBundle& made, std::uint64_t offset) {
@@ -201,10 +205,10 @@ TEST_CASE("SIGHUP opens the audit log anew, so that it can be rotated") {
   ServerProcess child(serve({made.folder, "--fingerprint", made.fingerprint(), "--audit-log", path}), dir / "log");
   const std::uint16_t port = port_of(child.line());
   CHECK(fetch(port, "/simple/").status == 200);
-  while (read_file(path).empty()) ::usleep(1000);
+  await("a line of the audit log", [&] { return !read_file(path).empty(); });
   fs::rename(path, dir / "audit.1");
   child.send(SIGHUP);
-  while (!fs::exists(path)) ::usleep(1000);
+  await("a new audit log", [&] { return fs::exists(path); });
   CHECK(fetch(port, "/simple/demo/").status == 200);
   child.send(SIGTERM);
   CHECK(child.wait() == 0);
@@ -403,8 +407,7 @@ TEST_CASE("the command of the sample's systemd unit is one that the program take
   const std::uint16_t port = port_of(listening);
   CHECK(run({SEALIFT_REPO_PROGRAM, "add", dir / "bundles", made.folder}).status == 0);
   child.send(SIGHUP);
-  for (int i = 0; i < 20'000 && fetch(port, "/b/env-1/simple/", bearer("secret")).status != 200; ++i) ::usleep(1000);
-  CHECK(fetch(port, "/b/env-1/simple/", bearer("secret")).status == 200);
+  await("the bundle's view", [&] { return fetch(port, "/b/env-1/simple/", bearer("secret")).status == 200; });
   CHECK(fetch(port, "/simple/").status == 401);
   child.send(SIGTERM);
   CHECK(child.wait() == 0);

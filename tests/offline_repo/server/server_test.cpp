@@ -10,6 +10,46 @@ using namespace sealift::bundle;
 using namespace sealift::test;
 using namespace sealift::offline_repo;
 
+namespace {
+
+ServerOptions with_deadline(std::chrono::milliseconds time) {
+  ServerOptions options;
+  options.write_timeout = time;
+  return options;
+}
+
+// Takes 8 MiB of a large wheel at once, so that the system keeps much for it, and is slow from then on.
+struct SlowClient {
+  // `deadline` of each piece; `room`: bytes that its system takes before it.
+  explicit SlowClient(std::chrono::milliseconds deadline, int room = 1 << 20)
+      : live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, with_deadline(deadline)),
+        client(live.port, 0, room) {
+    client.send(request_text(live.target("big")));
+    client.take(8 << 20);
+  }
+  void take(std::chrono::milliseconds after, std::size_t bytes) {
+    std::this_thread::sleep_for(after);
+    client.take(bytes);
+  }
+  // And a little more; too little for the server's socket to be ready again.
+  void take_a_piece() { take(std::chrono::milliseconds(300), 320 << 10); }
+
+  Live live;
+  RawClient client;
+};
+
+}  // namespace
+
+TEST_CASE("a log that never says what a test waits for fails the test, and shows what it says") {
+  Live live({});
+  fetch(live.port, "/nowhere");
+  live.await_log("GET /nowhere 404");
+  CHECK_THROWS_WITH(live.await_log("GET /elsewhere", std::chrono::milliseconds(10)),
+                    doctest::Contains("lacks \"GET /elsewhere\""));
+  CHECK_THROWS_WITH(live.await_log("GET /elsewhere", std::chrono::milliseconds(10)),
+                    doctest::Contains("GET /nowhere 404"));
+}
+
 TEST_CASE("a wheel that spans chunks and volumes arrives as it was published, whole and in parts") {
   const TinyWheel wheel = big_wheel(900'000);
   const std::string truth = make_wheel(wheel);
@@ -194,10 +234,8 @@ TEST_CASE("a client that does not finish its request is let go") {
 }
 
 TEST_CASE("a client that does not take its answer is let go") {
-  ServerOptions options;
-  options.write_timeout = std::chrono::milliseconds(100);
-  const TinyWheel wheel = big_wheel(20'000'000);
-  Live live({.chunk_size = 1 << 20, .items = {wheel_item(wheel)}}, options);
+  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}},
+            with_deadline(std::chrono::milliseconds(100)));
   RawClient client(live.port);
   client.send(request_text(live.target("big")));
   live.await_log("the client went away");
@@ -207,53 +245,30 @@ TEST_CASE("a client that does not take its answer is let go") {
 }
 
 TEST_CASE("a slow client keeps a long queue for as long as it takes a piece of it within each deadline") {
-  ServerOptions options;
-  options.write_timeout = std::chrono::milliseconds(800);
-  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, options);
-  RawClient client(live.port, 0, 1 << 20);
-  client.send(request_text(live.target("big")));
-  client.take(8 << 20);  // fast at first, so that the system keeps much for it
-  const std::uint64_t before = live.server->send_steps();
-  for (int i = 0; i < 8; ++i) {  // far longer than one deadline, and too little for the socket to be ready again
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    client.take(320 << 10);
-  }
-  const std::uint64_t steps = live.server->send_steps() - before;
+  SlowClient slow(std::chrono::milliseconds(800));
+  const std::uint64_t before = slow.live.server->send_steps();
+  for (int i = 0; i < 8; ++i) slow.take_a_piece();  // far longer than one deadline
+  const std::uint64_t steps = slow.live.server->send_steps() - before;
   MESSAGE(steps << " calls, waits and turns while it was slow");
-  CHECK(client.receive().complete);
-  CHECK(live.logged().find("went away") == std::string::npos);
+  CHECK(slow.client.receive().complete);
+  CHECK(slow.live.logged().find("went away") == std::string::npos);
 }
 
 TEST_CASE("a client that was slow and then takes nothing more is let go, however much the system still has for it") {
-  ServerOptions options;
-  options.write_timeout = std::chrono::milliseconds(400);
-  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, options);
-  RawClient client(live.port, 0, 1 << 20);
-  client.send(request_text(live.target("big")));
-  client.take(8 << 20);
-  for (int i = 0; i < 2; ++i) {  // a piece within each of two deadlines, too little for the socket to be ready again
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    client.take(320 << 10);
-  }
-  live.await_log("the client went away");
-  CHECK_FALSE(client.receive().complete);
+  SlowClient slow(std::chrono::milliseconds(400));
+  for (int i = 0; i < 2; ++i) slow.take_a_piece();  // one within each of two deadlines
+  slow.live.await_log("the client went away");
+  CHECK_FALSE(slow.client.receive().complete);
 }
 
 TEST_CASE("a client that takes less than a piece within each deadline is let go") {
-  ServerOptions options;
-  options.write_timeout = std::chrono::milliseconds(200);
-  Live live({.chunk_size = 1 << 20, .items = {wheel_item(big_wheel(20'000'000))}}, options);
-  RawClient client(live.port, 0, 128 << 10);  // a small window, so that the server learns of each take
-  client.send(request_text(live.target("big")));
-  client.take(8 << 20);
+  SlowClient slow(std::chrono::milliseconds(200), 128 << 10);  // a small window: the server learns of each take
   int takes = 0;
-  for (; takes < 60 && live.logged().find("the client went away") == std::string::npos; ++takes) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    client.take(32 << 10);  // 128 KiB within a deadline
-  }
+  for (; takes < 60 && slow.live.logged().find("the client went away") == std::string::npos; ++takes)
+    slow.take(std::chrono::milliseconds(50), 32 << 10);  // 128 KiB within a deadline
   MESSAGE(takes << " takes of 32 KiB");
   CHECK(takes < 60);
-  CHECK_FALSE(client.receive().complete);
+  CHECK_FALSE(slow.client.receive().complete);
 }
 
 TEST_CASE("stopping ends idle connections at once and finishes the answer under way") {
