@@ -152,8 +152,7 @@ const Project* Catalogue::find_project(std::string_view name) const {
 }
 
 const IndexedWheel* Catalogue::find_wheel(std::string_view sha256, std::string_view file_name) const {
-  const std::optional<bundle::WheelName> parsed = bundle::parse_wheel_name(file_name);
-  const Project* project = parsed ? find_project(parsed->name) : nullptr;
+  const Project* project = find_project(file_name.substr(0, file_name.find('-')));
   if (project == nullptr) return nullptr;
   const auto found = project->wheels.find(std::string(file_name));
   return found != project->wheels.end() && found->second.sha256.hex() == sha256 ? &found->second : nullptr;

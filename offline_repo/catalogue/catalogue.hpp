@@ -98,7 +98,7 @@ struct Catalogue {
   std::optional<LastCheck::Times> last_check(const bundle::VerifiedBundle* in) const;
   // Null when there is none; `name` in any spelling.
   const Project* find_project(std::string_view name) const;
-  // Null unless a wheel has both this name and this digest.
+  // Null unless a wheel has both this name and this digest. A wheel's file name begins with its project's.
   const IndexedWheel* find_wheel(std::string_view sha256, std::string_view file_name) const;
 };
 

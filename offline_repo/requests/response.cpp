@@ -5,9 +5,17 @@
 namespace sealift::offline_repo {
 
 std::uint64_t Response::body_size() const {
-  if (const auto* part = std::get_if<WheelPart>(&body)) return part->range.count;
-  if (const auto* part = std::get_if<TextPart>(&body)) return part->range.count;
-  return std::get<std::string>(body).size();
+  const auto* part = std::get_if<WheelPart>(&body);
+  return part != nullptr ? part->range.count : text().size();
+}
+
+std::string_view Response::text() const {
+  if (const auto* own = std::get_if<std::string>(&body)) return *own;
+  if (const auto* kept = std::get_if<KeptText>(&body)) return kept->text;
+  const auto* part = std::get_if<TextPart>(&body);
+  if (part == nullptr) return {};
+  return std::string_view(*part->text)
+      .substr(static_cast<std::size_t>(part->range.first), static_cast<std::size_t>(part->range.count));
 }
 
 std::string_view Response::header(std::string_view name) const {

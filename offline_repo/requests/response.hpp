@@ -45,13 +45,20 @@ struct TextPart {
   ByteRange range;
 };
 
+// A text that the view keeps: it is sent as it lies there. Who sends it holds the view.
+struct KeptText {
+  std::string_view text;
+};
+
 struct Response {
   unsigned status = 200;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::variant<std::string, WheelPart, TextPart> body;
+  std::variant<std::string, WheelPart, TextPart, KeptText> body;
   RouteKind route = RouteKind::Other;  // what it was for, once something here answers it
 
   std::uint64_t body_size() const;
+  // The body where it is a text, of a shared one the range; empty for bytes of a file.
+  std::string_view text() const;
   // The header's value, empty when it is not there; `name` as the response spells it.
   std::string_view header(std::string_view name) const;
 };

@@ -54,6 +54,20 @@ Response ranged(const Request& request, const bundle::Digest& digest, std::uint6
   return response;
 }
 
+template <class Text>
+Response whole_text(const Request& request, std::string type, Text text, const bundle::Digest& digest,
+                    std::string caching) {
+  const std::string etag = quoted(digest);
+  Response response{.status = 200,
+                    .headers = {{"Content-Type", std::move(type)},
+                                {"Cache-Control", std::move(caching)},
+                                {"ETag", etag},
+                                {"X-Content-Type-Options", "nosniff"}},
+                    .body = std::move(text)};
+  if (lists_etag(request.if_none_match, etag)) return not_modified(response);
+  return response;
+}
+
 bool is_plain_path(std::string_view text) {
   static constexpr std::string_view kOther = "-._~/";
   return std::all_of(text.begin(), text.end(), [](char c) {
@@ -101,13 +115,12 @@ Response nothing_there(const Asked& asked) {
 
 Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
                      std::string caching) {
-  Response response{.status = 200,
-                    .headers = {{"Content-Type", std::move(type)},
-                                {"Cache-Control", std::move(caching)},
-                                {"ETag", quoted(digest)},
-                                {"X-Content-Type-Options", "nosniff"}},
-                    .body = std::move(text)};
-  return lists_etag(request.if_none_match, quoted(digest)) ? not_modified(response) : response;
+  return whole_text(request, std::move(type), std::move(text), digest, std::move(caching));
+}
+
+Response kept_answer(const Request& request, std::string type, std::string_view text, const bundle::Digest& digest,
+                     std::string caching) {
+  return whole_text(request, std::move(type), KeptText{text}, digest, std::move(caching));
 }
 
 Response document_answer(const Request& request, std::string text, std::string type) {

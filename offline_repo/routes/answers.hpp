@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "offline_repo/routes/route.hpp"
 
@@ -15,6 +16,10 @@ inline constexpr char kFileCaching[] = "max-age=365000000, immutable";  // the c
 
 // 200, or 304 when the client has it; `digest` is of `text`.
 Response text_answer(const Request& request, std::string type, std::string text, const bundle::Digest& digest,
+                     std::string caching);
+
+// The same for a text that its view keeps, which is not copied.
+Response kept_answer(const Request& request, std::string type, std::string_view text, const bundle::Digest& digest,
                      std::string caching);
 
 // The same for a text that was made for this request.

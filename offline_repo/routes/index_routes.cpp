@@ -26,7 +26,7 @@ Response index_page(const Asked& asked, const IndexPage& page) {
   Response response;
   if (format) {
     const auto& [text, digest] = page.in(*format);
-    response = text_answer(asked.request, std::string(content_type(*format)), text, digest, kPageCaching);
+    response = kept_answer(asked.request, std::string(content_type(*format)), text, digest, kPageCaching);
   } else {
     response = refusal(406,
                        "this index is served as application/vnd.pypi.simple.v1+json, "
@@ -37,7 +37,7 @@ Response index_page(const Asked& asked, const IndexPage& page) {
 }
 
 Response made_page(const Asked& asked, const char* type, const Page& page) {
-  return text_answer(asked.request, type, page.text, page.digest, kPageCaching);
+  return kept_answer(asked.request, type, page.text, page.digest, kPageCaching);
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Response wheel_file(const Asked& asked) {
 }
 
 Response wheel_metadata(const Asked& asked) {
-  return text_answer(asked.request, kPlain, asked.wheel->metadata, asked.wheel->metadata_sha256, kFileCaching);
+  return kept_answer(asked.request, kPlain, asked.wheel->metadata, asked.wheel->metadata_sha256, kFileCaching);
 }
 
 }  // namespace sealift::offline_repo

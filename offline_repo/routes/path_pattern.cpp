@@ -55,17 +55,21 @@ class Fitting {
     if (!by_catalogue && at == 0 && segments_[0] == "datasets") return false;
     for (const std::size_t parts : {2, 1}) {
       const std::size_t end = at + parts;
-      if (end > segments_.size()) continue;
-      name("ID", at, end);
-      const auto found = asked_.catalogue.repositories.find(
-          {.hub = bundle::HubKind::HuggingFace,
-           .kind = dataset ? bundle::RepositoryKind::Dataset : bundle::RepositoryKind::Model,
-           .id = asked_.names["ID"]});
-      const bool known = found != asked_.catalogue.repositories.end();
-      asked_.repository = known ? &found->second : nullptr;
-      if (by_catalogue ? known : fits(rest, end)) return !by_catalogue || fits(rest, end);
+      if (end > segments_.size() || (!by_catalogue && !fits(rest, end))) continue;
+      const bool known = finds_repository(at, end, dataset);
+      if (known || !by_catalogue) return !by_catalogue || fits(rest, end);
     }
     return by_catalogue;
+  }
+
+  bool finds_repository(std::size_t from, std::size_t to, bool dataset) {
+    name("ID", from, to);
+    const auto found = asked_.catalogue.repositories.find(
+        {.hub = bundle::HubKind::HuggingFace,
+         .kind = dataset ? bundle::RepositoryKind::Dataset : bundle::RepositoryKind::Model,
+         .id = asked_.names["ID"]});
+    asked_.repository = found != asked_.catalogue.repositories.end() ? &found->second : nullptr;
+    return asked_.repository != nullptr;
   }
 
   bool finds_wheel(std::string_view file_name, std::string_view suffix) {

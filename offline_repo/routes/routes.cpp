@@ -50,8 +50,12 @@ std::uint64_t wanted_body(const Catalogue& catalogue, const Pages& pages, const 
   return route != nullptr && route->method == "POST" && !names_nothing(asked) ? kMaxBody : 0;
 }
 
+// The pages end with this call, so what they keep is copied.
 Response respond(const Catalogue& catalogue, const Request& request) {
-  return respond(catalogue, Pages(catalogue), request);
+  const Pages pages(catalogue);
+  Response response = respond(catalogue, pages, request);
+  if (const auto* kept = std::get_if<KeptText>(&response.body)) response.body = std::string(kept->text);
+  return response;
 }
 
 Response respond(const Catalogue& catalogue, const Pages& pages, const Request& request) {

@@ -11,11 +11,8 @@ ResponseBody::ResponseBody(const Response& response) : size_(response.body_size(
     payload_ = &part->wheel->in->payload();
     file_size_ = part->wheel->entry->stored_size;
     first_ = part->wheel->entry->offset + part->range.first;
-  } else if (const auto* shared = std::get_if<TextPart>(&response.body)) {
-    text_ = std::string_view(*shared->text)
-                .substr(static_cast<std::size_t>(shared->range.first), static_cast<std::size_t>(shared->range.count));
   } else {
-    text_ = std::get<std::string>(response.body);
+    text_ = response.text();
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index pages of a catalogue, made once, each with the digest that is its ETag.
-// A request copies one; nothing is rendered or hashed for it.
+// A request is answered with one as it lies here; nothing is rendered, hashed or copied for it.
 #pragma once
 
 #include <map>

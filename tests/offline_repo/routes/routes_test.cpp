@@ -17,8 +17,8 @@ constexpr char kJsonType[] = "application/vnd.pypi.simple.v1+json";
 Response take(const Catalogue& catalogue, const std::string& target) {
   return respond(catalogue, {.method = "GET", .target = target});
 }
-const std::string& text_of(const Response& response) {
-  return std::get<std::string>(response.body);
+std::string text_of(const Response& response) {
+  return std::string(response.text());
 }
 const IndexedWheel& torch(const Catalogue& catalogue) {
   return catalogue.projects.at("torch").wheels.begin()->second;
@@ -65,6 +65,18 @@ TEST_CASE("pages are made once: what changes afterwards is not rendered for a re
     CHECK(text_of(after) == text_of(before));
     CHECK(after.headers == before.headers);
   }
+}
+
+TEST_CASE("index pages and METADATA are answered as their view keeps them: nothing is copied for a request") {
+  const Catalogue catalogue = sample_catalogue();
+  const Pages pages(catalogue);
+  const auto begin = [&](const std::string& target, const std::string& accept = "") {
+    return respond(catalogue, pages, {.method = "GET", .target = target, .accept = accept}).text().data();
+  };
+  CHECK(begin("/simple/") == pages.project_list().html.text.data());
+  CHECK(begin("/simple/torch/", kJsonType) == pages.of(catalogue.projects.at("torch")).json.text.data());
+  CHECK(begin("/wheels/") == pages.wheel_list().text.data());
+  CHECK(begin(torch_target(catalogue) + ".metadata") == torch(catalogue).metadata.data());
 }
 
 TEST_CASE("the page for people is at the root") {
