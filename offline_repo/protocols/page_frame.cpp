@@ -17,7 +17,7 @@ constexpr std::string_view kStyle =
     "table{border-collapse:collapse;display:block;overflow-x:auto;margin:.5rem 0 1.5rem}"
     "td,th{border-bottom:1px solid var(--line);padding:.3rem "
     ".6rem;text-align:left;vertical-align:top;word-break:keep-all}"
-    "td.short,time{white-space:nowrap}"
+    "td.short,td>a,time{white-space:nowrap}"
     "td.digest{overflow-wrap:anywhere;min-width:12rem;font-family:monospace}"
     "pre{background:var(--soft);padding:.6rem;overflow-x:auto;border-radius:.3rem}"
     "pre.card{white-space:pre-wrap;overflow-wrap:anywhere}"
@@ -27,7 +27,8 @@ constexpr std::string_view kStyle =
     ":focus-visible{outline:3px solid Highlight;outline-offset:2px}"
     ".skip{position:absolute;left:-999rem}.skip:focus{position:static}"
     "nav{float:right}"
-    "@media(max-width:40rem){nav{float:none}td,th{padding:.2rem}}";
+    "@media(max-width:40rem){nav{float:none}td,th{padding:.2rem}"
+    "td>a{display:inline-block;min-width:6.5rem;white-space:normal;overflow-wrap:anywhere}}";
 
 }  // namespace
 
