@@ -148,6 +148,7 @@ RangeAnswer answer_range(std::string_view header, std::uint64_t size) {
 }
 
 bool lists_etag(std::string_view header, std::string_view etag) {
+  if (header.empty()) return false;
   for (std::string_view item : trimmed_parts(header, ',')) {
     if (item == "*") return true;
     if (item.starts_with("W/")) item.remove_prefix(2);

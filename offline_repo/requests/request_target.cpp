@@ -8,8 +8,16 @@ namespace sealift::offline_repo {
 
 namespace {
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 // Nothing for a malformed escape or a control character.
 std::optional<std::string> percent_decoded(std::string_view text) {
+  if (text.find('%') == text.npos) {  // as nearly all are
+    if (std::any_of(text.begin(), text.end(), is_control)) return std::nullopt;
+    return std::string(text);
+  }
   const auto nibble = [](char c) {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -25,7 +33,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
       c = static_cast<char>(nibble(text[i + 1]) * 16 + nibble(text[i + 2]));
       i += 2;
     }
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return std::nullopt;
+    if (is_control(c)) return std::nullopt;
     out.push_back(c);
   }
   return out;

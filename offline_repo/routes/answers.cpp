@@ -14,6 +14,15 @@ std::string quoted(const bundle::Digest& digest) {
   return "\"" + digest.hex() + "\"";
 }
 
+// One by one: a list in braces copies each text.
+void add_headers(Response& response, std::string type, std::string caching, const std::string& etag) {
+  response.headers.reserve(8);
+  response.headers.emplace_back("Content-Type", std::move(type));
+  response.headers.emplace_back("Cache-Control", std::move(caching));
+  response.headers.emplace_back("ETag", etag);
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+}
+
 Response not_modified(const Response& full) {
   Response response{.status = 304};
   for (const auto& header : full.headers)
@@ -27,13 +36,9 @@ template <class Part>
 Response ranged(const Request& request, const bundle::Digest& digest, std::uint64_t size, std::string type,
                 std::string caching, const Part& part) {
   const std::string etag = quoted(digest);
-  Response response{.status = 200,
-                    .headers = {{"Content-Type", std::move(type)},
-                                {"Cache-Control", std::move(caching)},
-                                {"ETag", etag},
-                                {"Accept-Ranges", "bytes"},
-                                {"X-Content-Type-Options", "nosniff"}},
-                    .body = part(ByteRange{.first = 0, .count = size})};
+  Response response{.body = part(ByteRange{.first = 0, .count = size})};
+  add_headers(response, std::move(type), std::move(caching), etag);
+  response.headers.emplace_back("Accept-Ranges", "bytes");
   if (lists_etag(request.if_none_match, etag)) return not_modified(response);
   // A range is defined for GET only, and If-Range holds only for the bytes that it names.
   if (request.method != "GET" || (!request.if_range.empty() && request.if_range != etag)) return response;
@@ -58,12 +63,8 @@ template <class Text>
 Response whole_text(const Request& request, std::string type, Text text, const bundle::Digest& digest,
                     std::string caching) {
   const std::string etag = quoted(digest);
-  Response response{.status = 200,
-                    .headers = {{"Content-Type", std::move(type)},
-                                {"Cache-Control", std::move(caching)},
-                                {"ETag", etag},
-                                {"X-Content-Type-Options", "nosniff"}},
-                    .body = std::move(text)};
+  Response response{.body = std::move(text)};
+  add_headers(response, std::move(type), std::move(caching), etag);
   if (lists_etag(request.if_none_match, etag)) return not_modified(response);
   return response;
 }

@@ -11,6 +11,13 @@ namespace {
 
 using Segments = std::vector<std::string>;
 
+// Up to the next '/' or bracket. Most rows end here, once for each request, so no search is begun for it.
+std::string_view first_word(std::string_view pattern) {
+  std::size_t end = 0;
+  while (end < pattern.size() && pattern[end] != '/' && pattern[end] != '[' && pattern[end] != ']') ++end;
+  return pattern.substr(0, end);
+}
+
 class Fitting {
  public:
   explicit Fitting(Asked& asked) : asked_(asked), segments_(asked.target.segments) {}
@@ -20,9 +27,8 @@ class Fitting {
     const bool may_be_missing = pattern.front() == '[', ended = at == segments_.size();
     if (ended) return may_be_missing;
     pattern.remove_prefix(may_be_missing ? 2 : 1);
-    const std::size_t end = std::min(pattern.find_first_of("/[]"), pattern.size());
-    const std::string_view word = pattern.substr(0, end);
-    pattern.remove_prefix(end + (may_be_missing ? 1 : 0));
+    const std::string_view word = first_word(pattern);
+    pattern.remove_prefix(word.size() + (may_be_missing ? 1 : 0));
     if (word == "IMAGE") return fits_image(pattern, at);
     if (word == "ID") return fits_repository(pattern, at);
     if (word == "PATH") return name(word, at, segments_.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a large file costs: the processor's time goes into system calls, waits and hand-overs between threads, and their
-// count says the same on a busy machine.
+// What answers cost: the processor's time goes into system calls, waits and hand-overs between threads, and their count
+// says the same on a busy machine.
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -41,4 +41,23 @@ TEST_CASE("a large wheel takes at most three calls, waits and hand-overs a mebib
   MESSAGE(steps << " for " << mebibytes << " MiB");
   CHECK(steps >= mebibytes);  // a call has at most one
   CHECK(steps <= 3 * mebibytes);
+}
+
+TEST_CASE(
+    "a page, METADATA and a small range each leave in one call with their header, from the thread that read them") {
+  Live live({});
+  RawClient client(live.port);
+  const std::string requests[] = {request_text("/simple/demo/"), request_text(live.target("demo") + ".metadata"),
+                                  request_text(live.target("demo"), "Range: bytes=0-9\r\n"),
+                                  request_text("/simple/", "", "HEAD"), request_text("/nowhere")};
+  const auto ask_all = [&] {
+    for (const std::string& request : requests) {
+      client.send(request);
+      CHECK(client.receive(request.starts_with("HEAD")).status > 0);
+    }
+  };
+  ask_all();  // the chunk is hashed now, and in the cache
+  const std::uint64_t before = live.server->send_steps();
+  for (int i = 0; i < 20; ++i) ask_all();
+  CHECK(live.server->send_steps() - before == 20 * std::size(requests));
 }
