@@ -26,26 +26,17 @@ DecoderConfig config_of(const std::filesystem::path& model) {
   return parse_decoder_config(train::read_text(model, kMaxBytes), model.string());
 }
 
-/// Buffers that a model made with values (a router's correction) lose them, so that they go where its weights go:
-/// `parallelize` leaves what has values on the host, and an operator refuses tensors of two devices.
-void forget_values_of_buffers(torch::nn::Module& model) {
-  for (const auto& buffer : model.buffers()) {
-    const auto empty = at::empty_like(buffer, buffer.options().device(at::kMeta));
-    buffer.unsafeGetTensorImpl()->shallow_copy_from(empty.getIntrusivePtr());
-  }
-}
-
 Model build(const RehearsalOptions& options, const DecoderConfig& config) {
   const train::MetaDevice meta;
-  Model model(config, DecoderOptions{.recompute = options.recompute, .dtype = options.parameters});
-  forget_values_of_buffers(*model);
-  return model;
+  return Model(config, DecoderOptions{.recompute = options.recompute, .dtype = options.parameters});
 }
 
-void check(const RehearsalOptions& options) {
+void check(const RehearsalOptions& options, const DecoderConfig& config) {
   TORCH_CHECK(options.rows >= 1 && options.tokens >= 1 && options.micro_batches >= 1, "a step of ",
               options.micro_batches, " micro-batches of ", options.rows, " rows of ", options.tokens,
               " tokens; expected at least 1 of each");
+  TORCH_CHECK(options.expert_ranks == 1 || config.experts, "expert_ranks is ", options.expert_ranks, " of ",
+              options.model.string(), ", which has no experts; leave it out");
 }
 
 train::Groups connect(const RehearsalOptions& options, OtherRanks& others) {
@@ -192,8 +183,8 @@ class RehearsedRank {
 }  // namespace
 
 Rehearsal rehearse(const RehearsalOptions& options) {
-  check(options);
   const auto config = config_of(options.model);
+  check(options, config);
   auto model = build(options, config);
   auto policy = with_budget(options.policy, options.memory);
   if (options.adapt) options.adapt(*model, policy);

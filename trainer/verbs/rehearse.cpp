@@ -54,7 +54,7 @@ void add_rehearse(bundle::Program& program) {
   verb.option("--blocks-per-unit", parallel.blocks_per_unit, "as in sft");
   verb.option("--reshard-after-forward", parallel.reshard_after_forward, "as in sft");
   verb.option("--keep-gathered", parallel.keep_gathered, "as in sft; unset: where --memory is enough for it");
-  verb.option("--expert-ranks", rehearsal.expert_ranks, "ranks that divide the experts of a layer");
+  verb.option("--expert-ranks", rehearsal.expert_ranks, "ranks that divide the experts of a layer").between(1, 1 << 20);
   verb.option("--precision", precision, "fp32, bf16 or fp16").one_of({"fp32", "bf16", "fp16"});
   verb.option("--tuner", tuner, "full or lora").one_of({"full", "lora"});
   verb.option("--lora-rank", lora_rank, "of adapters").between(1, 1 << 16);

@@ -6,8 +6,10 @@
 
 #include "tests/support/counting_allocator.hpp"
 #include "tests/train/fixture.hpp"
+#include "trainer/models/families.hpp"
 #include "trainer/models/moe.hpp"
 #include "trainer/objectives/causal.hpp"
+#include "trainer/tuning/lora.hpp"
 
 #include <fstream>
 
@@ -36,7 +38,7 @@ class ConfigFile {
         "}");
   }
   /// Of a family by its name, with the keys that it has beside the usual ones.
-  explicit ConfigFile(const std::string& family, const std::string& more = "", int key_heads = 2)
+  ConfigFile(const std::string& family, const std::string& more, int key_heads = 2)
       : path_(std::filesystem::temp_directory_path() / c10::str("rehearse_", getpid(), "_", family, ".json")) {
     std::ofstream(path_) << c10::str(R"({"model_type": ")", family, R"(", "hidden_size": 256, "intermediate_size": 768,
         "num_hidden_layers": 6, "num_attention_heads": 4, "head_dim": 64, "vocab_size": 61,
@@ -52,19 +54,54 @@ class ConfigFile {
   std::filesystem::path path_;
 };
 
-/// Families whose experts, routers or attention are their own.
-struct SparseFiles {
-  ConfigFile gpt_oss{"gpt_oss", R"(, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 64)"};
-  ConfigFile llama4{"llama4_text", R"(, "intermediate_size_mlp": 512, "num_local_experts": 4, "num_experts_per_tok": 1,
-      "interleave_moe_layer_step": 2, "attention_chunk_size": 64)"};
-  ConfigFile glm4_moe{"glm4_moe", R"(, "n_routed_experts": 8, "n_group": 2, "topk_group": 1, "num_experts_per_tok": 2,
-      "moe_intermediate_size": 128, "n_shared_experts": 1, "first_k_dense_replace": 1, "norm_topk_prob": true)"};
-  ConfigFile deepseek_v3{"deepseek_v3", R"(, "n_routed_experts": 8, "n_group": 2,
-      "topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 128, "n_shared_experts": 1,
-      "first_k_dense_replace": 1, "q_lora_rank": 96, "kv_lora_rank": 64, "qk_nope_head_dim": 32,
-      "qk_rope_head_dim": 16, "v_head_dim": 32)",
-                         4};
-  std::vector<const ConfigFile*> all() const { return {&gpt_oss, &llama4, &glm4_moe, &deepseek_v3}; }
+/// A made config.json of each family: families of `sparse` have experts.
+class FamilyFiles {
+ public:
+  FamilyFiles() {
+    const auto factors = "[" + c10::Join(", ", std::vector<double>(32, 1.5)) + "]";
+    const std::string window = R"(, "sliding_window": 64)",
+                      sigmoid = R"(, "n_routed_experts": 8, "n_group": 2, "topk_group": 1, "num_experts_per_tok": 2,
+                          "moe_intermediate_size": 128, "n_shared_experts": 1, "first_k_dense_replace": 1)";
+    add("llama", "");
+    add("mistral", window);
+    add("mixtral", R"(, "num_local_experts": 4, "num_experts_per_tok": 2)");
+    add("qwen2", R"(, "use_sliding_window": true, "max_window_layers": 2)" + window);
+    add("qwen3", "");
+    add("qwen3_moe", R"(, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 128)");
+    add("olmo", R"(, "clip_qkv": 8.0)");
+    add("olmo2", "");
+    add("olmo3", window);
+    add("granite", R"(, "embedding_multiplier": 12.0, "logits_scaling": 8.0)");
+    add("phi3", c10::str(R"(, "rope_scaling": {"type": "longrope", "short_factor": )", factors, R"(, "long_factor": )",
+                         factors, "}"));
+    add("glm4", "");
+    add("gemma2", window);
+    add("gemma3_text", window);
+    add("deepseek_v3",
+        sigmoid + R"(, "q_lora_rank": 96, "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16,
+            "v_head_dim": 32)",
+        4);
+    add("glm4_moe", sigmoid);
+    add("gpt_oss", R"(, "num_local_experts": 4, "num_experts_per_tok": 2)" + window);
+    add("llama4_text", R"(, "intermediate_size_mlp": 512, "num_local_experts": 4, "num_experts_per_tok": 1,
+        "interleave_moe_layer_step": 2, "attention_chunk_size": 64)");
+  }
+
+  std::filesystem::path operator[](const std::string& family) const { return files_.at(family)->path(); }
+
+  static std::vector<std::string> sparse() {
+    std::vector<std::string> names;
+    for (const auto& family : families()) {
+      if (family.experts != Family::NoExperts) names.emplace_back(family.name);
+    }
+    return names;
+  }
+
+ private:
+  void add(const std::string& family, const std::string& more, int key_heads = 2) {
+    files_.emplace(family, std::make_unique<ConfigFile>(family, more, key_heads));
+  }
+  std::map<std::string, std::unique_ptr<ConfigFile>> files_;
 };
 
 using ByGroup = std::map<std::string, std::vector<std::string>>;
@@ -180,6 +217,8 @@ void check_traffic(const Rehearsal& rehearsed, const Done& done) {
   add("all_reduce", done.after.all_reduce, done.before.all_reduce);
   add("broadcast", done.after.broadcast, done.before.broadcast);
   add("all_to_all", done.after.all_to_all, done.before.all_to_all);
+  // Tokens fall on experts' ranks evenly in a rehearsal, and as their values say in a job.
+  if (wanted.contains("all_to_all")) got["all_to_all"].second = wanted["all_to_all"].second;
   CHECK(got == wanted);
 }
 
@@ -237,8 +276,8 @@ TEST_CASE("a rehearsed step issues the collectives of the real one: order, label
     for (auto i = jobs.size() - 2; i < jobs.size(); ++i) jobs[i].micro_batches = 3;
   }
   jobs.push_back(job(dense.path(), hsdp(2), 4));
-  const SparseFiles families;
-  for (const auto* family : families.all()) jobs.push_back(job(family->path(), fsdp(), 2));
+  const FamilyFiles files;
+  for (const auto& family : FamilyFiles::sparse()) jobs.push_back(job(files[family], fsdp(), 2));
   for (const auto& options : jobs) {
     CAPTURE(options.model);
     CAPTURE(to_string(options.policy.method));
@@ -262,29 +301,63 @@ TEST_CASE("a rehearsed step issues the collectives of the real one: order, label
 
 TEST_CASE("experts spread over ranks are rehearsed with the groups and the calls of the real job") {
   const ConfigFile sparse(64, 2, 4);
-  auto options = job(sparse.path(), fsdp(), 4);
-  options.expert_ranks = 2;
-  const auto rehearsed = rehearse(options);
-  Done done;
-  on_ranks(4, [&](const World& world) {
-    const auto mine = run(options, world);
-    if (world.rank == options.rank) done = mine;
-  });
-  CHECK(by_group(rehearsed.step) == done.step);
-  CHECK(by_group(rehearsed.step).contains("ep1"));
+  const FamilyFiles files;
+  std::vector<RehearsalOptions> jobs{job(sparse.path(), fsdp(), 4), job(files["gpt_oss"], hsdp(2), 4),
+                                     job(files["deepseek_v3"], ddp(), 4)};
+  for (const auto& family : FamilyFiles::sparse()) jobs.push_back(job(files[family], halved(fsdp()), 4));
+  for (auto& options : jobs) {
+    CAPTURE(options.model);
+    CAPTURE(to_string(options.policy.method));
+    options.expert_ranks = 2;
+    const auto rehearsed = rehearse(options);
+    Done done;
+    on_ranks(4, [&](const World& world) {
+      const auto mine = run(options, world);
+      if (world.rank == options.rank) done = mine;
+    });
+    CHECK(by_group(rehearsed.step) == done.step);
+    CHECK(by_group(rehearsed.step).contains("ep1"));
+    check_traffic(rehearsed, done);
+  }
+}
+
+TEST_CASE("each family that is read is rehearsed, whole and with adapters") {
+  const FamilyFiles files;
+  for (const auto& family : families()) {
+    CAPTURE(family.name);
+    auto options = job(files[family.name], halved(fsdp()), 4);
+    const auto whole = rehearse(options);
+    CHECK(whole.family == family.name);
+    CHECK(whole.trainable == whole.parameters);
+    options.adapt = [](DecoderImpl& model, Policy&) { add_lora(model, {.rank = 4}); };
+    const auto adapted = rehearse(options);
+    CHECK(adapted.trainable < whole.parameters / 10);
+    CHECK(adapted.peaks.resting < whole.peaks.resting);
+  }
+}
+
+TEST_CASE("what a model was built with values is on the rehearsed device with the rest, and counted there") {
+  const ConfigFile dense(64, 2);
+  auto options = job(dense.path(), fsdp(), 4);
+  const auto plain = rehearse(options).peaks;
+  constexpr std::int64_t kElements = 1 << 20;
+  at::Tensor table, frozen;
+  options.adapt = [&](DecoderImpl& model, Policy& policy) {
+    table = model.register_buffer("table", torch::ones({kElements}, at::kFloat));
+    frozen = model.register_parameter("frozen", torch::ones({kElements}, at::kFloat), /*requires_grad=*/false);
+    policy.ignored_parameters = {"frozen"};
+  };
+  const auto with_values = rehearse(options).peaks;
+  CHECK(table.is_meta());
+  CHECK(frozen.is_meta());
+  CHECK(with_values.resting == plain.resting + 8 * kElements);
 }
 
 TEST_CASE("the rehearsed peak is that of the CPU's allocator, within 5 %") {
   CountingAllocator::install();
   at::set_num_threads(1);
   const ConfigFile dense(256, 6), sparse(128, 4, 8);
-  const auto factors = "[" + c10::Join(", ", std::vector<double>(32, 1.5)) + "]";
-  const ConfigFile phi3("phi3", c10::str(R"(, "rope_scaling": {"type": "longrope", "short_factor": )", factors,
-                                         R"(, "long_factor": )", factors, "}")),
-      glm4("glm4"), gemma2("gemma2", R"(, "sliding_window": 64)"), gemma3("gemma3_text", R"(, "sliding_window": 64)"),
-      olmo("olmo", R"(, "clip_qkv": 8.0)"), olmo2("olmo2"), olmo3("olmo3", R"(, "sliding_window": 64)"),
-      granite("granite", R"(, "embedding_multiplier": 12.0, "logits_scaling": 8.0)");
-  const SparseFiles families;
+  const FamilyFiles files;
   struct Case {
     std::filesystem::path model;
     Policy policy;
@@ -298,21 +371,22 @@ TEST_CASE("the rehearsed peak is that of the CPU's allocator, within 5 %") {
                                                         Case{sparse.path(), fsdp(), 4, true},
                                                         Case{dense.path(), fsdp(), 1, true},
                                                         Case{dense.path(), halved(fsdp()), 4, true},
-                                                        Case{phi3.path(), fsdp(), 4, true},
-                                                        Case{phi3.path(), halved(fsdp()), 4, false},
-                                                        Case{glm4.path(), fsdp(), 4, false},
-                                                        Case{gemma2.path(), fsdp(), 4, true},
-                                                        Case{gemma2.path(), halved(fsdp()), 4, false},
-                                                        Case{gemma3.path(), fsdp(), 4, false},
-                                                        Case{olmo.path(), fsdp(), 4, false},
-                                                        Case{olmo2.path(), fsdp(), 4, true},
-                                                        Case{olmo3.path(), fsdp(), 4, false},
-                                                        Case{granite.path(), fsdp(), 4, false},
-                                                        Case{families.gpt_oss.path(), fsdp(), 4, false},
-                                                        Case{families.gpt_oss.path(), halved(fsdp()), 4, true},
-                                                        Case{families.llama4.path(), fsdp(), 4, true},
-                                                        Case{families.glm4_moe.path(), halved(fsdp()), 4, false},
-                                                        Case{families.deepseek_v3.path(), fsdp(), 4, false}}) {
+                                                        Case{files["phi3"], fsdp(), 4, true},
+                                                        Case{files["phi3"], halved(fsdp()), 4, false},
+                                                        Case{files["glm4"], fsdp(), 4, false},
+                                                        Case{files["gemma2"], fsdp(), 4, true},
+                                                        Case{files["gemma2"], halved(fsdp()), 4, false},
+                                                        Case{files["gemma3_text"], fsdp(), 4, false},
+                                                        Case{files["olmo"], fsdp(), 4, false},
+                                                        Case{files["olmo2"], fsdp(), 4, true},
+                                                        Case{files["olmo3"], fsdp(), 4, false},
+                                                        Case{files["granite"], fsdp(), 4, false},
+                                                        Case{files["mixtral"], fsdp(), 4, false},
+                                                        Case{files["gpt_oss"], fsdp(), 4, false},
+                                                        Case{files["gpt_oss"], halved(fsdp()), 4, true},
+                                                        Case{files["llama4_text"], fsdp(), 4, true},
+                                                        Case{files["glm4_moe"], halved(fsdp()), 4, false},
+                                                        Case{files["deepseek_v3"], fsdp(), 4, false}}) {
     auto options = job(model, policy, ranks);
     options.tokens = 256;
     options.recompute = recompute;
@@ -346,6 +420,10 @@ TEST_CASE("what the engine refuses, a rehearsal refuses in its words") {
   group.policy.reshard_group = 3;
   auto experts = job(sparse.path(), fsdp(), 4);
   experts.expert_ranks = 4;
+  const ConfigFile mixtral("mixtral", R"(, "num_local_experts": 6, "num_experts_per_tok": 2)"),
+      gpt_oss("gpt_oss", R"(, "num_local_experts": 6, "num_experts_per_tok": 2, "sliding_window": 64)");
+  auto of_mixtral = experts, of_gpt_oss = experts;
+  of_mixtral.model = mixtral.path(), of_gpt_oss.model = gpt_oss.path();
   auto axis = job(sparse.path(), fsdp(), 4);
   axis.expert_ranks = 3;
   auto tied = job(dense.path(), fsdp(), 4);
@@ -357,13 +435,21 @@ TEST_CASE("what the engine refuses, a rehearsal refuses in its words") {
   for (const auto& [options, says] : {std::pair{uneven, "it must divide the world"},
                                       {group, "reshard_group is 3"},
                                       {experts, "their number must divide its first size"},
+                                      {of_mixtral, "their number must divide its first size"},
+                                      {of_gpt_oss, "their number must divide its first size"},
                                       {axis, "the axis must divide them"},
                                       {tied, "are tied but lie in units"},
                                       {alone, "would train as many models"}}) {
     const auto rehearsed = message_of([&] { rehearse(options); });
     CHECK(has(rehearsed, says));
     CHECK(rehearsed == real_message(options));
+    auto without_memory = options;  // nothing is allocated before it is refused
+    without_memory.memory = 1;
+    CHECK(message_of([&] { rehearse(without_memory); }) == rehearsed);
   }
+  auto none = job(dense.path(), fsdp(), 4);
+  none.expert_ranks = 2;
+  CHECK(has(message_of([&] { rehearse(none); }), "which has no experts; leave it out"));
 }
 
 TEST_CASE("a rehearsal ends where memory, communicators or the store's time do") {

@@ -17,8 +17,8 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-/// Where `tensor` will live: on the rank's device if that is an accelerator or the tensor has no memory yet, else where
-/// it is.
+/// Where `tensor` will live: on the rank's device if that is not the host (a rehearsal's counts what it would hold) or
+/// the tensor has no memory yet, else where it is.
 at::Device device_for(const at::Tensor& tensor, const Groups& groups);
 
 namespace detail {

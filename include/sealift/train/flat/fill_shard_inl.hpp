@@ -8,7 +8,7 @@
 namespace sealift::train {
 
 SEALIFT_BODY at::Device device_for(const at::Tensor& tensor, const Groups& groups) {
-  return is_accelerator(groups.device) || tensor.is_meta() ? groups.device : tensor.device();
+  return tensor.is_meta() || !groups.device.is_cpu() ? groups.device : tensor.device();
 }
 
 namespace detail {

@@ -36,8 +36,9 @@ SEALIFT_BODY void call_on_meta(const c10::OperatorHandle& op, c10::Stack* stack)
 }
 
 SEALIFT_BODY void replace_data(at::Tensor tensor, const at::Tensor& data) {
-  // `set_data` refuses to leave the meta device, but takes over from an empty tensor; it renews the grad accumulator.
-  if (tensor.is_meta()) {
+  // `set_data` refuses to leave the meta device or to go there, but takes over from an empty tensor; it renews the grad
+  // accumulator.
+  if (tensor.is_meta() != data.is_meta()) {
     tensor.unsafeGetTensorImpl()->shallow_copy_from(torch::empty({0}, data.options()).getIntrusivePtr());
   }
   tensor.set_data(data);
