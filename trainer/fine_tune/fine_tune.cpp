@@ -238,7 +238,8 @@ nlohmann::ordered_json fine_tune(const FineTuneOptions& given, const train::Laun
   auto parallel = train::parallelize(*model, *world, policy, values.source());
   parallel.observe(monitor.timeline());
   print_advice(place, parallel, micro_batches);
-  check_attention(place, config, attended_rows(options, config));
+  check_attention(place, config,
+                  attended_rows(data.training, data.evaluation ? &*data.evaluation : nullptr, options, config));
   const auto no_kernels = start_own_kernels(place, options.own_kernels);
   monitor.started("parallelize");
 

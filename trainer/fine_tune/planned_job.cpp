@@ -49,11 +49,11 @@ plan::Way planned_way(const FineTuneOptions& options, const DecoderConfig& confi
   const auto offloads = [&](const char* what) {
     return std::find(offload.begin(), offload.end(), what) != offload.end();
   };
-  const auto sequences = options.task == Task::Dpo || options.task == Task::Reward ? 2 : 1;
+  const bool pairs = options.task == Task::Dpo || options.task == Task::Reward;  // whose answers share a row
   return {.micro_batches = options.micro_batches(world_size),
-          .batch = {.rows = options.per_device_train_batch_size * sequences,
-                    .length = planned_length(options, config),
-                    .packed = options.packing},
+          .batch = {.rows = options.per_device_train_batch_size,
+                    .length = planned_length(options, config) * (pairs && !options.packing ? 2 : 1),
+                    .packed = options.packing || pairs},
           .recompute = options.gradient_checkpointing,
           .reshard_after_forward = options.reshard_after_forward.value_or(true),
           .reduce_every_micro_batch = options.reduce_every_micro_batch,

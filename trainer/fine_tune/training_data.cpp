@@ -70,10 +70,17 @@ void check_padding(const TokenFile& file, const FineTuneOptions& options, const 
   }
 }
 
-std::int64_t longest_sequence(const TokenFile& file) {
+/// Tokens of the longest example: both answers of a pair, which share a row.
+std::int64_t longest_example(const TokenFile& file) {
   std::uint64_t longest = 1;
-  for (std::uint64_t i = 0; i < file->header().sequences; ++i) longest = std::max(longest, file->length(i));
+  for (std::uint64_t i = 0; i < file->examples(); ++i) longest = std::max(longest, file->example_length(i));
   return static_cast<std::int64_t>(longest);
+}
+
+/// Tokens of a row that is not packed, with what make_batch adds to `longest`.
+std::int64_t padded(std::int64_t longest) {
+  constexpr auto multiple = BatchOptions{}.multiple;
+  return (longest + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace
@@ -99,15 +106,21 @@ TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, c
 std::int64_t row_length(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config) {
   if (!options.packing) return 0;
   if (options.max_length > 0) return options.max_length;
-  return std::max(std::min(config.max_positions, kUsualRow), longest_sequence(file));
+  return std::max(std::min(config.max_positions, kUsualRow), longest_example(file));
 }
 
 std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config) {
-  return options.packing ? row_length(file, options, config) : longest_sequence(file);
+  return options.packing ? row_length(file, options, config) : padded(longest_example(file));
 }
 
-RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config) {
-  return {.packed = options.packing, .longest = options.max_length > 0 ? options.max_length : config.max_positions};
+RowsOfJob attended_rows(const TokenFile& training, const TokenFile* evaluation, const FineTuneOptions& options,
+                        const DecoderConfig& config) {
+  auto longest = longest_row(training, options, config);
+  if (evaluation) longest = std::max(longest, padded(longest_example(*evaluation)));
+  // KTO's reference reads prompts with the answers of others, cut where goals.cpp cuts them.
+  const auto most = options.max_length > 0 ? options.max_length : config.max_positions;
+  if (options.task == Task::Kto) longest = std::max(longest, padded(std::min(most, 2 * longest)));
+  return {.packed = options.packing || training->sequences_of_example() > 1, .longest = longest};
 }
 
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,

@@ -21,15 +21,17 @@ TokenFile open_tokens(const std::string& path, const FineTuneOptions& options, c
 /// Tokens of a row where max_length does not say it, as long as the model's context has so many: what most jobs take.
 inline constexpr std::int64_t kUsualRow = 2048;
 
-/// Tokens of a packed row, or 0 without packing. Without max_length the usual ones, or the longest sequence if it is
+/// Tokens of a packed row, or 0 without packing. Without max_length the usual ones, or the longest example if it is
 /// longer: a whole context would be up to 10 million tokens of a row.
 std::int64_t row_length(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);
 
-/// Tokens of the longest row: a packed one's, or the longest sequence's.
+/// Tokens of the longest row in training: a packed one's, or the longest example's with its padding.
 std::int64_t longest_row(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config);
 
-/// What the job's rows ask of attention.
-RowsOfJob attended_rows(const FineTuneOptions& options, const DecoderConfig& config);
+/// What the job's rows ask of attention, those of its evaluation (null: none) and of a reference too. The answers of a
+/// pair share a row, packed or not.
+RowsOfJob attended_rows(const TokenFile& training, const TokenFile* evaluation, const FineTuneOptions& options,
+                        const DecoderConfig& config);
 
 /// Who gets which examples.
 Sampler make_sampler(const TokenFile& file, const FineTuneOptions& options, const DecoderConfig& config,

@@ -3,6 +3,8 @@
 // Which method `auto` takes is tested by plan_test.cpp, and with real ranks by fine_tune_test.py.
 #include "trainer/fine_tune/method_choice.hpp"
 
+#include "trainer/fine_tune/planned_job.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace sealift;
@@ -58,4 +60,21 @@ TEST_CASE("a rank's place has the mesh of its policy, and none is made where the
   CHECK(place.mesh.replicate == 2);
   options.shard_size = 3;
   CHECK_THROWS(place_in_world(rank, policy_of(options, 4)));
+}
+
+TEST_CASE("a pair is planned as the row that it is: both answers, which do not see each other") {
+  auto options = made_job("ddp", "fp32");
+  options.per_device_train_batch_size = 3;
+  options.max_length = 100;
+  const auto batch = [&] { return planned_way(options, {}, 1).batch; };
+  CHECK(batch().length == 100);
+  CHECK_FALSE(batch().packed);
+  for (const auto task : {Task::Dpo, Task::Reward}) {
+    options.task = task;
+    CHECK(batch().rows == 3);
+    CHECK(batch().length == 200);
+    CHECK(batch().packed);
+  }
+  options.packing = true;
+  CHECK(batch().length == 100);
 }

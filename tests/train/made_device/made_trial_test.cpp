@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is tried of attention before the first step: what the job's layers will ask of the device, in kind; seen by the
 // calls that reach it.
+#include "tests/support/temp_dir.hpp"
+#include "tests/train/data/made_token_file.hpp"
 #include "tests/train/made_device/fused_kernels.hpp"
 #include "tests/train/made_device/made_device.hpp"
 #include "trainer/fine_tune/training_data.hpp"
@@ -9,6 +11,7 @@
 #include <ATen/record_function.h>
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <string>
@@ -101,13 +104,40 @@ TEST_CASE("an attention that is wrong for the job's width of heads alone is swit
   at::globalContext().setSDPUseOverrideable(true);
 }
 
-TEST_CASE("rows of a job are as long as it allows, and packed where it packs") {
+TEST_CASE("rows of a job are as long as its data make them, with padding, pairs, evaluations and KTO's others") {
+  const sealift::test::TempDir folder;
+  auto open = [&, number = 0](const sealift::test::MadeTokenFile& made) mutable {
+    const auto path = folder.path() / std::to_string(number++);
+    std::ofstream(path, std::ios::binary) << made.bytes();
+    return TokenFile::open(path);
+  };
+  const std::vector<std::uint32_t> five{1, 2, 3, 4, 5}, four{1, 2, 3, 4};
+  const std::vector<std::vector<bool>> counts{{false, true, true, true, true}, {false, true, true, true}};
+  const auto chats = open(sealift::test::made_chats());  // the longest has 9 tokens
+  const auto short_chats = open({.sequences = {five, four}, .counts = counts});
+  const auto pairs = open({.kind = 2, .sequences = {five, four}, .counts = counts, .values = {0}});
   FineTuneOptions options;
-  const auto config = grouped();
-  CHECK(attended_rows(options, config).longest == 64);
-  CHECK(!attended_rows(options, config).packed);
-  options.max_length = 16;
+  auto config = grouped();
+  config.max_positions = 4096;
+  const auto longest = [&](const TokenFile& file, const TokenFile* evaluation = nullptr) {
+    return attended_rows(file, evaluation, options, config).longest;
+  };
+  CHECK(longest(chats) == 16);
+  CHECK(longest(short_chats) == 8);
+  CHECK(longest(short_chats, &chats) == 16);
+  CHECK(longest(pairs) == 16);
+  CHECK(attended_rows(pairs, nullptr, options, config).packed);
+  CHECK_FALSE(attended_rows(chats, nullptr, options, config).packed);
+  options.task = Task::Kto;
+  CHECK(longest(chats) == 32);
+  options.max_length = 20;
+  CHECK(longest(chats) == 24);
+  options = {};
   options.packing = true;
-  CHECK(attended_rows(options, config).longest == 16);
-  CHECK(attended_rows(options, config).packed);
+  CHECK(attended_rows(chats, nullptr, options, config).packed);
+  CHECK(longest(chats) == 2048);  // not the model's 4096
+  config.max_positions = 64;
+  CHECK(longest(chats) == 64);
+  options.max_length = 12;
+  CHECK(longest(chats) == 12);
 }
