@@ -2,6 +2,7 @@
 // See job_model.hpp.
 #include "trainer/fine_tune/job_model.hpp"
 
+#include "trainer/models/expert_config.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/models/weight_files.hpp"
 #include "trainer/tuning/peft_format.hpp"
@@ -36,10 +37,7 @@ DecoderConfig config_of(const FineTuneOptions& options) {
   if (stores_own_head(options.model, config)) {
     config.tied_head = false;  // said in what is saved, too
   }
-  if (options.expert_model_parallel_size > 1 && !config.experts) {
-    throw std::invalid_argument("expert_model_parallel_size is " + std::to_string(options.expert_model_parallel_size) +
-                                ", but " + options.model + " has no experts; leave it out");
-  }
+  check_expert_ranks(config, options.expert_model_parallel_size, "expert_model_parallel_size", options.model);
   return config;
 }
 

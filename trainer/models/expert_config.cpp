@@ -4,6 +4,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <stdexcept>
+
 namespace sealift::trainer {
 namespace {
 
@@ -147,6 +149,16 @@ ExpertConfig read_experts(ConfigKeys& keys, const Family& family, std::int64_t l
     default:
       return read_qwen(keys, layers);
   }
+}
+
+void check_expert_ranks(const DecoderConfig& config, std::int64_t ranks, const std::string& setting,
+                        const std::string& model) {
+  if (ranks == 1) return;
+  const auto asked = setting + " is " + std::to_string(ranks) + ", but " + model + " has ";
+  if (!config.experts) throw std::invalid_argument(asked + "no experts; leave it out");
+  if (config.experts->experts % ranks == 0) return;
+  throw std::invalid_argument(asked + std::to_string(config.experts->experts) +
+                              " experts in a layer, which cannot be divided by it; use a divisor");
 }
 
 }  // namespace sealift::trainer

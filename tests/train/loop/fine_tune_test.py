@@ -269,6 +269,7 @@ def experts_over_ranks():
     opened_by_transformers(adapted, WORK / "spread-lora", "merged", 1e-4)
     refuse = ["--data", CHAT, "--output_dir", WORK / "refused", "--expert_parallel_size", "2"]
     run("sft", "--model", MODEL, *refuse, expect=2, says="has no experts; leave it out")
+    run("sft", "--model", folder, *refuse[:-1], "3", expect=2, says="has 4 experts in a layer, which cannot be divided by it")
     say(f"experts over two ranks, resumed on one process: the losses of one process, {found:.1e}")
 
 
