@@ -131,8 +131,13 @@ struct ClampedGate : torch::autograd::Function<ClampedGate> {
     const auto clamped = gate.clamp_max(limit), factor = (clamped * alpha).sigmoid_();
     const auto result = at::empty_like(both);
     const auto to = parts_of(result);
-    const auto slope = (1 - factor).mul_(clamped * alpha).add_(1).mul_(factor).mul_(up.clamp(-limit, limit).add_(1));
-    at::mul_out(const_cast<at::Tensor&>(to.gate), slope, gradients[0]).masked_fill_(gate > limit, 0);
+    {  // statements of their own, since what a statement makes on its way lives until its end
+      auto slope = 1 - factor;
+      slope.mul_(clamped * alpha);
+      slope.add_(1).mul_(factor);
+      slope.mul_(up.clamp(-limit, limit).add_(1));
+      at::mul_out(const_cast<at::Tensor&>(to.gate), slope, gradients[0]).masked_fill_(gate > limit, 0);
+    }
     at::mul_out(const_cast<at::Tensor&>(to.up), factor.mul_(clamped), gradients[0]).masked_fill_(up.abs() > limit, 0);
     return {result, {}, {}};
   }

@@ -96,7 +96,7 @@ void draw_sparse(Draw& draw, const Family& row, DecoderConfig& config) {
 std::string draw_family(Draw& draw) {
   return draw.of<std::string>({"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "olmo", "olmo2", "granite",
                                "phi3", "glm4", "gemma2", "gemma3_text", "deepseek_v3", "glm4_moe", "gpt_oss",
-                               "llama4_text"});
+                               "llama4_text", "olmo3"});
 }
 
 DecoderConfig draw_config(Draw& draw, const std::string& family) {
@@ -385,7 +385,7 @@ TEST_CASE("a drawn job takes on a rank what the plan said, within 5 %, and sends
                            << " %");
 }
 
-TEST_CASE("masks of windows, chunks and packed rows, and routers in fp32, are in the plan: mostly within 3 %") {
+TEST_CASE("masks of windows, chunks and packed rows, and routers in fp32, are in the plan: within 3 %") {
   const bool shows = std::getenv("SEALIFT_PLAN_JOBS") != nullptr;
   for (const auto& job :
        {long_rows("gpt_oss", "none", false, false, false), long_rows("gpt_oss", "lora", true, true, false),
@@ -397,8 +397,7 @@ TEST_CASE("masks of windows, chunks and packed rows, and routers in fp32, are in
     const auto text = job.text();
     CAPTURE(text);
     const auto error = error_of(job, shows);
-    const bool again = job.way.recompute && job.way.batch.packed;  // what a layer's second forward holds beside it
-    CHECK(error > (again ? -0.05 : -0.03));
+    CHECK(error > -0.03);
     CHECK(error < 0.03);
   }
 }

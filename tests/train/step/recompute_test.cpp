@@ -453,3 +453,21 @@ TEST_CASE("a Recomputed holder is a drop-in, may be a unit, and can be turned of
     CHECK(gradient_norm(parallel) == doctest::Approx(std::sqrt(expected)).epsilon(1e-5));
   });
 }
+
+TEST_CASE("what a recomputed body returned is freed before its backward begins") {
+  auto returned = torch::empty({0}).storage().getWeakStorageImpl();
+  int freed = 0;
+  const auto x = wave({4, 3}).requires_grad_();
+  const auto y = recompute(
+      [&](const at::Tensor& input) {
+        const auto inner = input * 2;
+        if (inner.requires_grad()) inner.register_hook([&](const at::Tensor&) { freed += returned.expired(); });
+        auto output = inner + 1;  // whose backward needs no values
+        returned = output.storage().getWeakStorageImpl();
+        return output;
+      },
+      x);
+  y.sum().backward();
+  CHECK(freed == 1);
+  CHECK(x.grad().equal(torch::full({4, 3}, 2.0)));
+}

@@ -62,16 +62,20 @@ SEALIFT_BODY RecomputeNode::Tensors RecomputeNode::backward(Context* context, co
     inputs.push_back(saved.detach().set_requires_grad(saved.requires_grad()));
   }
   const auto replay = c10::static_intrusive_pointer_cast<Replay>(context->saved_data.at("replay").toCapsule());
-  Tensors roots, root_gradients;
+  torch::autograd::edge_list roots;  // of the outputs, which are freed before their backward
+  Tensors root_gradients;
   {
     const auto outputs = replay->run_again(inputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].requires_grad() || !gradients[i].defined()) continue;
-      roots.push_back(outputs[i]);
+      roots.push_back(torch::autograd::impl::gradient_edge(outputs[i]));
       root_gradients.push_back(gradients[i]);
     }
   }
-  if (!roots.empty()) torch::autograd::backward(roots, root_gradients);
+  if (!roots.empty()) {
+    torch::autograd::Engine::get_default_engine().execute(roots, root_gradients, /*keep_graph=*/false,
+                                                          /*create_graph=*/false, /*accumulate_grad=*/true);
+  }
   Tensors result(2);  // of the replay and of the anchor: none
   for (const auto& input : inputs) result.push_back(input.grad());
   return result;
