@@ -4,6 +4,7 @@
 // Each refusal changes one key of a file that is read.
 #include "trainer/models/decoder_config.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "trainer/models/weight_files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -229,6 +230,7 @@ TEST_CASE("a family that is not there is refused with the nearest and what diffe
   const auto said = [](const char* name) { return refusal(with(llama(), {{"model_type", name}})); };
   CHECK(said("qwen3_next").find("the nearest is qwen3_moe, and most of its layers have linear attention") !=
         std::string::npos);
+  CHECK(said("qwen3_next").find('\n') == std::string::npos);
   CHECK(said("olmo4").find("the nearest name is olmo") != std::string::npos);
   CHECK(said("zamba").find("nothing is known here") != std::string::npos);
   CHECK(said("zamba").find("expected llama, mistral,") != std::string::npos);
@@ -424,4 +426,24 @@ TEST_CASE("a config.json that is missing, or is no strict JSON, is refused with 
   CHECK_THROWS_WITH_AS(read_decoder_config(folder.path()), doctest::Contains("config.json cannot be read"), c10::Error);
   std::ofstream(folder.path() / "config.json") << R"({"model_type": "llama", "model_type": "qwen2"})";
   CHECK_THROWS_WITH(read_decoder_config(folder.path()), doctest::Contains("a key stands twice"));
+}
+
+TEST_CASE("a config.json or an index that is too large, or too deep, is refused before memory is taken for it") {
+  const sealift::test::TempDir folder;
+  const auto config = folder.path() / "config.json", index = folder.path() / "model.safetensors.index.json";
+  const auto make = [](const std::filesystem::path& path, std::uintmax_t bytes) {
+    std::ofstream(path) << "{";
+    std::filesystem::resize_file(path, bytes);  // a hole: nothing is written
+  };
+  make(config, (4 << 20) + 1);
+  CHECK_THROWS_WITH(read_decoder_config(folder.path()),
+                    doctest::Contains("config.json has 4194305 bytes; expected at most 4194304"));
+  make(index, (256 << 20) + 1);
+  CHECK_THROWS_WITH(check_weights(folder.path(), parse(llama())),
+                    doctest::Contains("index.json has 268435457 bytes; expected at most 268435456"));
+  auto deep = llama();
+  deep["rope_scaling"] = Json::parse(std::string(20, '[') + std::string(20, ']'));
+  CHECK_THROWS_WITH(parse(deep), doctest::Contains("config.json: the JSON is not acceptable: it is nested deeper"));
+  std::ofstream(index) << R"({"weight_map": )" << std::string(1000, '[') << std::string(1000, ']') << "}";
+  CHECK_THROWS_WITH(check_weights(folder.path(), parse(llama())), doctest::Contains("index.json"));
 }

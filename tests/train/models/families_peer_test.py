@@ -8,6 +8,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -209,6 +210,32 @@ def compare_forward(comparison, name, path, folder, expected, batch):
                         tolerance=min(5e-5, max(base.TOLERANCE, 3 * own)))
 
 
+def compare_losses(comparison, name, worlds, theirs, again):
+    """Of ten steps; `worlds`: under what, on how many ranks, our file. Where one is further off than 1e-5, as near as
+    transformers is to itself in fp64, since steps carry on what is rounded; `again(double, ranks)`: its losses so.
+    longrope chooses its factors by the longest position of a forward, so its losses are of as many ranks as ours."""
+    by_forward = "longrope" in json.dumps(base.MODELS[name][1])
+    expected = {1: theirs}
+    for world, ranks, path in worlds:
+        ours = load_file(path)["losses"]
+        ranks = ranks if by_forward else 1
+        if ranks not in expected:
+            expected[ranks] = again(False, ranks)
+        own = 0.0
+        if base.difference(ours, expected[ranks]) > base.TOLERANCE:
+            own = base.difference(again(True, ranks), expected[ranks])
+        note = f" (transformers with itself: {own:.1e})" if own else ""
+        comparison.hold(f"{name}, losses under {world}{note}", ours, expected[ranks],
+                        tolerance=min(5e-5, max(base.TOLERANCE, 3 * own)))
+
+
+def losses_again(folder, batch):
+    def again(double, ranks):
+        model = opened(folder)
+        return base.peer_losses(model.double() if double else model, batch, ranks)
+    return again
+
+
 def compare_saved(comparison, name, folder, saved, batch):
     with torch.no_grad():
         ours, theirs = base.peer_logits(opened(saved), batch), base.peer_logits(opened(folder), batch)
@@ -289,9 +316,8 @@ def round_of(comparison, seed, programs, names):
         expected, losses = results
         for name in names:
             compare_forward(comparison, name, at(name + ".forward"), at(name), expected[name], batches[name])
-            for method, _, _ in WORLDS:
-                comparison.hold(f"{name}, losses under {method}", load_file(at(f"{name}.{method}.train"))["losses"],
-                                losses[name])
+            compare_losses(comparison, name, [(method, ranks, at(f"{name}.{method}.train")) for method, ranks, _ in WORLDS],
+                           losses[name], losses_again(at(name), batches[name]))
             compare_saved(comparison, name, at(name), at(name + "_saved"), batches[name])
             compare_generated(comparison, name, at(name), at(name + ".generate"), batches[name])
             world = draw.choice((("none", 1, 0), ("ddp", 2, 0), ("fsdp", 2, 0), ("hsdp", 4, 2)))
@@ -303,6 +329,24 @@ def round_of(comparison, seed, programs, names):
                        expected[name]["logits"])
 
 
+COLUMNS = {"gradients": r": (grad\.|logits|values|loss \()", "AdamW": r", losses under ", "saved": r", saved ", "LoRA": r": (losses of an adapter under|the loss of our)",
+           "QLoRA": r": losses of an adapter over NF4", "ranks": r".*(under (ddp|fsdp|hsdp)|\('(ddp|fsdp|hsdp)')"}
+
+
+def table(comparison, names):
+    """A row for each family: the worst relative difference of each kind, and how many tensors were compared. A family
+    without a number in each column is a fault."""
+    rows = [["family", "tensors", *COLUMNS]]
+    for name in names:
+        of_it = {what[len(name):]: worst for what, worst in comparison.kinds.items() if re.match(name + r"\b", what)}
+        kinds = {column: max((worst for what, worst in of_it.items() if re.match(start, what)), default=None)
+                 for column, start in COLUMNS.items()}
+        comparison.faults += [f"{name}: nothing was compared of {column}" for column, worst in kinds.items() if worst is None]
+        rows.append([name, str(len(of_it)), *("-" if worst is None else f"{worst:.1e}" for worst in kinds.values())])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    print("\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows))
+
+
 def main(programs, seed=1, rounds=1, *names):
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
@@ -312,6 +356,7 @@ def main(programs, seed=1, rounds=1, *names):
         before = len(comparison.faults)
         round_of(comparison, number, programs, names or list(FAMILIES))
         comparison.faults[before:] = [f"seed {number}: {fault}" for fault in comparison.faults[before:]]
+    table(comparison, names or list(FAMILIES))
     for fault in comparison.faults:
         print(fault)
     print(f"{comparison.count} tensors compared with transformers {transformers.__version__}, "

@@ -2,8 +2,9 @@
 // Our side of the comparison with transformers: runs model folders on given batches, writes what they compute.
 // Started by models_peer_test.py, which makes the folders and batches and holds the results to transformers'.
 // Ranks are threads. All cases in one process, since a start costs more than a tiny model.
-//   sealift-models-peer CASES    each line: forward|train|save|generate|shapes FOLDER METHOD RANKS OPTIONS OUT
+//   sealift-models-peer CASES    each line: forward|train|save|generate|shapes|families FOLDER METHOD RANKS OPTIONS OUT
 #include "tests/support/ranks.hpp"
+#include "trainer/models/families.hpp"
 #include "trainer/models/generate.hpp"
 #include "trainer/models/hf_folder.hpp"
 #include "trainer/models/moe.hpp"
@@ -166,7 +167,13 @@ void write_shapes(const Case& test) {
   write(model.named_buffers());
 }
 
+void write_families(const Case& test) {
+  std::ofstream file(test.out);
+  for (const auto& family : families()) file << family.name << '\n';
+}
+
 void run(const Case& test) {
+  if (test.verb == "families") return write_families(test);
   if (test.verb == "shapes") return write_shapes(test);
   const auto body = [&](const train::World& world) {
     if (test.verb == "forward") return forward(test, world);
