@@ -16,12 +16,13 @@ body{font:16px/1.5 system-ui,"Noto Sans CJK SC","Microsoft YaHei",sans-serif;max
 padding:0 1rem;color:#1c2733;background:#fff}
 h1{font-size:1.4rem;margin:0 0 .6rem}h2{font-size:1rem;margin:1.4rem 0 .3rem}
 .advice{border-left:4px solid #1d6f8a;background:#eef6f9;padding:.7rem 1rem;margin:0 0 1rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;white-space:nowrap}
-th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #d8dee4}
-td:last-child{white-space:normal;min-width:11rem}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
+th,td{text-align:left;padding:.3rem .5rem .3rem 0;border-bottom:1px solid #d8dee4;vertical-align:top}
+td{white-space:nowrap}td:first-child,td:last-child{white-space:normal;overflow-wrap:anywhere;min-width:7rem}
+td:last-child{min-width:8rem}
 .bad{color:#a3262a;font-weight:600}
 .bar{display:grid;grid-template-columns:minmax(7rem,14rem) 1fr;gap:.2rem .8rem;align-items:center;font-size:.9rem}
-.bar svg{width:100%;height:1.3rem}.note{color:#5a6773;font-size:.85rem}
+.bar span{overflow-wrap:anywhere}.bar svg{width:100%;height:1.3rem}.note{color:#5a6773;font-size:.85rem}
 @media(max-width:500px){.bar{grid-template-columns:1fr}.bar svg{margin-bottom:.4rem}}
 )css";
 
@@ -42,6 +43,7 @@ std::string bars_of(const Comparison& comparison, const Column& column, bool chi
   double most = 0;
   for (const auto& run : comparison.runs) most = std::max(most, column.value(run).value_or(0));
   if (most <= 0) return {};
+  most = std::max(most, column.whole);
   std::string text = std::string("<h2>") + (chinese ? column.chinese : column.english) + "</h2>\n<div class=\"bar\">\n";
   for (const auto& run : comparison.runs) {
     const auto value = column.value(run);

@@ -86,7 +86,7 @@ const std::vector<Column>& columns() {
        [](const RunCost& run) { return run.tokens; }},
       {"step", "每步", [](const RunCost& run) { return or_dash(run.step, seconds); }, nullptr},
       {"waiting", "等待通信", [](const RunCost& run) { return or_dash(run.waiting, share); },
-       [](const RunCost& run) { return run.waiting; }},
+       [](const RunCost& run) { return run.waiting; }, 1},
       {"start-up", "启动", [](const RunCost& run) { return or_dash(run.start_up, seconds); },
        [](const RunCost& run) { return run.start_up; }},
       {"checkpoint", "检查点", [](const RunCost& run) { return or_dash(run.checkpoint, seconds); },

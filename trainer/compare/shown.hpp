@@ -22,6 +22,7 @@ struct Column {
   const char *english, *chinese;
   std::string (*cell)(const RunCost& run);
   std::optional<double> (*value)(const RunCost& run);  ///< what a bar shows; null: the column has none
+  double whole = 0;                                    ///< what a whole bar is, of a share; 0: the most of the runs
 };
 
 /// The columns between a run's name and its losses.

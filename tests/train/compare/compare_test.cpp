@@ -188,6 +188,8 @@ TEST_CASE("a page shows what files say as text, and needs nothing from elsewhere
     // The longest bar is the fastest run's, and the other half as long.
     CHECK(page.find("aria-label=\"1000\"><rect x=\"0\" y=\"3\" width=\"220\"") != std::string::npos);
     CHECK(page.find("aria-label=\"500\"><rect x=\"0\" y=\"3\" width=\"110\"") != std::string::npos);
+    // A share's is of the whole: 10 % is a tenth of a bar, though no run waits longer.
+    CHECK(page.find("aria-label=\"10 %\"><rect x=\"0\" y=\"3\" width=\"22\"") != std::string::npos);
   }
 }
 

@@ -96,6 +96,10 @@ def main():
     assert {"model_type", "adds", "LoRA", "QLoRA", "packing", "reward", "ep"} == set(all_of_them[0]), all_of_them
     with_experts = {"mixtral", "qwen3_moe", "deepseek_v3", "glm4_moe", "gpt_oss", "llama4_text"}
     assert {each["model_type"] for each in all_of_them if each["ep"]} == with_experts, all_of_them
+    for page in ("models.md", "models_zh.md"):
+        text = (SAMPLES.parents[1] / "docs" / page).read_text()
+        missing = [each["model_type"] for each in all_of_them if f"\n| `{each['model_type']}` | " not in text]
+        assert not missing, (page, missing)
     assert "qwen3  " in run("families", "qwen3").stdout
     assert "the nearest is qwen3_moe, and" in run("families", "qwen3_next", code=2).stderr
 
