@@ -231,16 +231,13 @@ bool is_left_out(const CheckKind& kind, const std::vector<std::string>& only) {
 
 Check left_out(const CheckKind& kind) {
   auto check = blank(kind);
-  check.reason = {"left out: whoever started this run chose other checks (--only)",
-                  "未选中：启动本次运行时只选择了其他检查项（--only）"};
+  check.reason = left_out_by_only();
   return check;
 }
 
 Check below_level(const CheckKind& kind) {
   auto check = blank(kind);
-  const auto level = name_of(kind.from);
-  check.reason = {"part of level " + level + "; run with --level " + level,
-                  "属于 " + level + " 级别；请用 --level " + level + " 运行"};
+  check.reason = part_of_level(kind.from);
   return check;
 }
 

@@ -10,6 +10,7 @@
 #include "verify/wording/figures.hpp"
 #include "verify/wording/folds.hpp"
 #include "verify/wording/numbers.hpp"
+#include "verify/wording/statement.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
@@ -61,8 +62,10 @@ std::string verdict_box(const Verdict& verdict, Language language) {
                        : outcome == Outcome::Fail ? Word::FailMeans
                                                   : Word::NotRunMeans;
   const char* kind = outcome == Outcome::Pass ? "pass" : outcome == Outcome::Fail ? "fail" : "notrun";
-  return std::string("<div class=\"verdict ") + kind + "\">" + outcome_badge(outcome, language) + "<div><b>" +
-         word(meaning, language) + "</b><br>" +
+  const auto open = reservation(verdict, language);
+  const auto first = "<b>" + (open.empty() ? word(meaning, language) : escaped(open)) + "</b><br>";
+  return std::string("<div class=\"verdict ") + kind + "\">" + outcome_badge(outcome, language) + "<div>" + first +
+         (open.empty() ? "" : word(meaning, language) + "<br>") +
          filled(Word::Counts, language,
                 {std::to_string(count(verdict, Outcome::Pass)), std::to_string(count(verdict, Outcome::Fail)),
                  std::to_string(count(verdict, Outcome::NotRun))}) +
@@ -249,8 +252,7 @@ std::string html_page(const Verdict& verdict, Language language) {
               summary(verdict, language) + what_failed(verdict, language) + what_was_not_run(verdict, language) +
               machines(verdict, language) + signature_block(language);
   for (const auto part : kParts) body += chapter(verdict, part, language);
-  return framed(title + ": " + shortened(verdict.site, 100) + ", " + word(outcome_of(verdict), language), body,
-                language);
+  return framed(title + ": " + shortened(verdict.site, 100) + ", " + statement(verdict, language), body, language);
 }
 
 }  // namespace sealift::verify

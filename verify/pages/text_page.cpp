@@ -7,6 +7,7 @@
 #include "verify/wording/figures.hpp"
 #include "verify/wording/folds.hpp"
 #include "verify/wording/numbers.hpp"
+#include "verify/wording/statement.hpp"
 #include "verify/wording/texts.hpp"
 
 #include <algorithm>
@@ -123,7 +124,7 @@ std::size_t number_with(const Verdict& verdict, Outcome outcome) {
 std::string text_page(const Verdict& verdict, Language language) {
   const auto outcome = outcome_of(verdict);
   auto text =
-      word(Word::Report, language) + ": " + mark(outcome) + " " + word(outcome, language) + "\n  " +
+      word(Word::Report, language) + ": " + mark(outcome) + " " + statement(verdict, language) + "\n  " +
       filled(Word::Counts, language,
              {std::to_string(number_with(verdict, Outcome::Pass)), std::to_string(number_with(verdict, Outcome::Fail)),
               std::to_string(number_with(verdict, Outcome::NotRun))}) +

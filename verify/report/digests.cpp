@@ -6,6 +6,7 @@
 
 #include "verify/report/folder.hpp"
 #include "verify/verdict/json.hpp"
+#include "verify/wording/statement.hpp"
 
 #include <sealift/train/checkpoint/digest.hpp>
 
@@ -18,6 +19,18 @@ std::string comment(const std::string& name, const std::string& value) {
   return "# " + name + ": " + nlohmann::json(value).dump(-1, ' ', true) + "\n";
 }
 
+/// The list whose comment on the verdict is `said` of it.
+template <class Said>
+std::string list_of(const fs::path& folder, const Said& said) {
+  const auto verdict = read_report(folder / "report.json");
+  auto list = std::string("# report of sealift-verify, format 1; check with: sha256sum -c report.digests\n") +
+              comment("site", verdict.site) + comment("verdict", said(verdict)) +
+              comment("level", name_of(verdict.level)) + comment("finished", verdict.finished) +
+              comment("manifest", verdict.bundle ? verdict.bundle->manifest_sha256 : "");
+  for (const auto* name : kReportFiles) list += sha256_of(read_bounded(folder / name)) + "  " + name + "\n";
+  return list;
+}
+
 }  // namespace
 
 std::string sha256_of(const std::string& bytes) {
@@ -27,13 +40,7 @@ std::string sha256_of(const std::string& bytes) {
 }
 
 std::string digest_list(const fs::path& folder) {
-  const auto verdict = read_report(folder / "report.json");
-  auto list = std::string("# report of sealift-verify, format 1; check with: sha256sum -c report.digests\n") +
-              comment("site", verdict.site) + comment("verdict", name_of(outcome_of(verdict))) +
-              comment("level", name_of(verdict.level)) + comment("finished", verdict.finished) +
-              comment("manifest", verdict.bundle ? verdict.bundle->manifest_sha256 : "");
-  for (const auto* name : kReportFiles) list += sha256_of(read_bounded(folder / name)) + "  " + name + "\n";
-  return list;
+  return list_of(folder, [](const Verdict& verdict) { return statement(verdict, Language::English); });
 }
 
 std::optional<std::string> foreign_page(const fs::path& folder) {
@@ -50,7 +57,10 @@ std::optional<std::string> difference_from_digests(const std::string& list, cons
     if (list.find("\n" + line) == list.npos) return std::string(name) + " is not the file that was signed";
   }
   // Equal digests, and still not the one spelling: what it says of the report was changed, or lines were added.
-  if (list != digest_list(folder)) return std::string(kDigestsFile) + " is not the list that this report gives";
+  // Lists of before have the bare outcome.
+  const auto bare = [](const Verdict& verdict) { return name_of(outcome_of(verdict)); };
+  if (list != digest_list(folder) && list != list_of(folder, bare))
+    return std::string(kDigestsFile) + " is not the list that this report gives";
   return std::nullopt;
 }
 

@@ -27,6 +27,7 @@
 #include "verify/verbs/start_of_run.hpp"
 #include "verify/verbs/verbs.hpp"
 #include "verify/verdict/json.hpp"
+#include "verify/wording/statement.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -349,7 +350,8 @@ int run_ranks(const RunArguments& arguments, char** argv) {
     return end.code;
   }
   const auto outcome = end.result->at("verdict").get<std::string>();
-  std::cout << outcome << ": " << fs::absolute(arguments.out / fs::path("report.html")).string() << '\n';
+  std::cout << statement(verdict_from(nlohmann::json(*end.result)), Language::English) << "\n"
+            << "report: " << fs::absolute(arguments.out / fs::path("report.html")).string() << '\n';
   if (outcome == "FAIL") return trainer::kBad;
   return outcome == "PASS" ? 0 : trainer::kCannotTell;
 }

@@ -4,6 +4,7 @@
 // All that is said, names of figures and culprits too, is said in both languages where it is made: no page translates.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ enum class Part { Installation, Machine, Arithmetic, Communication, Training, Py
 
 /// How much is run: about 1, 10 and 60 minutes. A level contains those before it.
 enum class Level { Quick, Full, Burn };
+inline constexpr std::array kLevelNames{"quick", "full", "burn"};
 
 /// A number beside what it should be.
 struct Figure {

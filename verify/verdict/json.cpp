@@ -35,7 +35,7 @@ struct Names {
   }
 };
 constexpr Names<Outcome, 3> kOutcomes{{"PASS", "FAIL", "NOT RUN"}};
-constexpr Names<Level, 3> kLevels{{"quick", "full", "burn"}};
+constexpr Names<Level, 3> kLevels{kLevelNames};
 constexpr Names<Part, 7> kParts{
     {"installation", "machine", "arithmetic", "communication", "training", "python", "egress"}};
 
@@ -79,6 +79,7 @@ class Reader {
     for (std::size_t i = 0; i < said.size(); ++i) said[i].zh = chinese[i];
     return said;
   }
+  bool has(const std::string& key) const { return object_.has(key); }
   void end() const { object_.done(); }
   static double number_in(const Json& value, const std::string& where) {
     const auto number = trainer::number_in(value);
@@ -312,6 +313,7 @@ Ordered to_json(const Verdict& verdict) {
   json["nodes"] = list(verdict.nodes, [](const Node& node) {
     return Ordered{{"host", node.host}, {"ranks", node.ranks}, {"devices", node.devices}};
   });
+  json["not_run"] = not_run(verdict).asked;
   json["checks"] = list(verdict.checks, [](const Check& check) { return to_json(check); });
   return json;
 }
@@ -339,10 +341,15 @@ Verdict verdict_from(const Json& json) {
   verdict.program = read.text("program");
   verdict.bundle = bundle_from(read.at("bundle"), "the report.bundle");
   verdict.nodes = read.list("nodes", node_from);
+  const auto stated_not_run =
+      read.has("not_run") ? std::optional(read.list("not_run", Reader::text_in)) : std::nullopt;  // of before: without
   verdict.checks = read.list("checks", check_at);
   read.end();
   if (stated != outcome_of(verdict)) {
     bundle::refuse_json("the report.verdict", "its checks come to " + name_of(outcome_of(verdict)), name_of(stated));
+  }
+  if (stated_not_run && *stated_not_run != not_run(verdict).asked) {
+    bundle::refuse_json("the report.not_run", "its checks come to others", Json(*stated_not_run).dump());
   }
   return verdict;
 }

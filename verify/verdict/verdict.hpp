@@ -38,4 +38,15 @@ struct Verdict {
 /// the first page names each of them.
 Outcome outcome_of(const Verdict& verdict);
 
+/// Why a run does not make a check of a later level, and one that `--only` does not name: it was not asked for.
+Phrase part_of_level(Level level);
+Phrase left_out_by_only();
+
+/// The checks without a result, in their order.
+struct WithoutResult {
+  std::vector<std::string> asked;    ///< names: the run was to make them and could not
+  std::vector<std::string> unasked;  ///< names: of a later level, or left out by `--only`
+};
+WithoutResult not_run(const Verdict& verdict);
+
 }  // namespace sealift::verify
