@@ -4,6 +4,7 @@
 #include "tests/verify/verdict/english.hpp"
 #include "verify/arithmetic/judge.hpp"
 #include "verify/arithmetic/rates.hpp"
+#include "verify/conduct/processor_kind.hpp"
 
 #include <doctest/doctest.h>
 
@@ -98,6 +99,10 @@ TEST_CASE("under load the round in which a bit flips is found, and none without 
   const auto burnt = burn_device(job, at::kCPU, std::chrono::minutes(1), 2, HeatFault{5, {where, 7, 3}});
   CHECK(burnt.at("fault").at("round") == 5);
   CHECK(places_of(job).at(burnt.at("fault").at("place").get<std::size_t>()) == where);
+}
+
+TEST_CASE("same_bits calls a processor as golden runs do, with the kernels that were chosen for it") {
+  CHECK(kind_of_device(at::kCPU) == processor_kind(at::get_cpu_capability()));
 }
 
 TEST_CASE("rates of a CPU are positive, and the judge takes them") {

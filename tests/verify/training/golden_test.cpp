@@ -4,7 +4,9 @@
 #include "verify/training/golden.hpp"
 
 #include "tests/verify/verdict/english.hpp"
+#include "verify/conduct/processor_kind.hpp"
 #include "verify/training/by_rank.hpp"
+#include "verify/training/golden_run.hpp"
 #include "verify/training/python_golden.hpp"
 
 #include <doctest/doctest.h>
@@ -229,6 +231,16 @@ TEST_CASE("each crew trains on the recorded rows of a step, whoever divides them
   CHECK(batch_of(5) == "none");
   golden.job.settings["per_device_train_batch_size"] = "0";  // of a file that says nonsense
   CHECK(batch_of(1) == "1 x 12");
+}
+
+TEST_CASE(
+    "a processor is of another kind where other kernels were chosen for it, and a golden run and same_bits say alike") {
+  const auto with = [](const char* units) {
+    return device_name({{"device", {{"type", "cpu"}, {"vector_units", units}}}});
+  };
+  CHECK(with("AVX2") != with("DEFAULT"));  // by ATEN_CPU_CAPABILITY
+  CHECK(with("AVX2") == processor_kind("AVX2"));
+  CHECK(device_name({{"device", {{"type", "cuda"}, {"name", "NVIDIA H100"}}}}) == "NVIDIA H100");
 }
 
 TEST_CASE("what acts rank by rank is known from the settings") {
