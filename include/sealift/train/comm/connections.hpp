@@ -74,10 +74,6 @@ class Connections {
   static std::shared_ptr<GlooLines> connect_gloo(const World& world, const Store& store, std::int64_t rank,
                                                  std::size_t size, std::int64_t& count);
 
-  /// Until each of `size` ranks has connected: one that goes on and refuses its job would close connections that others
-  /// are still opening, and their error would be a closed connection instead of the refusal.
-  static void wait_for_all(const Store& store, std::size_t size, std::chrono::milliseconds timeout);
-
   /// One communicator serves gathers and reductions, as in FSDP2: NCCL runs the collectives of one in order whatever
   /// their streams, two on one device may wait for each other for ever when ranks start them in different orders, and
   /// each holds buffers for every peer.
