@@ -161,6 +161,48 @@ TEST_CASE("a bit that changes in a volume while its image is mounted is EIO, and
   CHECK(run(carried.site.dir, {"unmount", carried.folder}).exit == 0);
 }
 
+TEST_CASE("an image that lies over several volumes in two folders is mounted, and a volume that is missing is named") {
+  if (!fuse_is_there(true)) return;
+  Carried carried;
+  TinyBundle tiny = carried.tiny;
+  tiny.volume_size = 64 << 10;
+  const MadeBundle bundle = carried.site.make(tiny, "in-volumes");
+  REQUIRE(bundle.manifest.payload.volumes.size() > 5);
+  const fs::path elsewhere = carried.site.dir / "elsewhere";
+  fs::create_directory(elsewhere);
+  for (const std::size_t index : {1u, 3u}) {
+    const fs::path volume = bundle.volume(index);
+    fs::rename(volume, elsewhere / volume.filename());
+  }
+  const std::vector<std::string> trust{"--fingerprint", bundle.fingerprint()};
+  carried.refused(bundle, bundle::ErrorCode::Missing, "tiny-1.vol002", trust);
+  const Outcome mounted = carried.mount(bundle, {trust[0], trust[1], "--volumes", elsewhere});
+  INFO(mounted.err);
+  REQUIRE(mounted.exit == 0);
+  carried.site.apply(carried.with);
+  DiskImage expected = without_twins(read_image(carried.site.current()));
+  CHECK(expected.erase("generation.json") == 1);
+  CHECK((without_twins(read_image(carried.folder)) == expected));
+  CHECK(run(carried.site.dir, {"unmount", carried.folder}).exit == 0);
+}
+
+TEST_CASE("what a medium has damaged of an image is mended while it is read, and said at the end") {
+  if (!fuse_is_there(true)) return;
+  Carried carried;
+  TinyBundle tiny = carried.tiny;
+  tiny.recovery = 50;
+  const MadeBundle bundle = carried.site.make(tiny, "with-recovery");
+  flip_bit(bundle.volume(0), 8 * (bundle.manifest.image()->offset + 20'000));
+  const Outcome mounted = carried.mount_trusted(bundle);
+  INFO(mounted.err);
+  REQUIRE(mounted.exit == 0);
+  for (const fs::directory_entry& there : fs::recursive_directory_iterator(carried.folder))
+    if (there.is_regular_file() && !there.is_symlink()) CHECK(read_error(there.path()).empty());
+  CHECK(run(carried.site.dir, {"unmount", carried.folder}).exit == 0);
+  CHECK(ends(process_of(mounted)));
+  CHECK(read_file(carried.log).find("mended while it was read: 1 chunk(s)") != std::string::npos);
+}
+
 TEST_CASE("what a bundle calls its image and is none is refused before anything is mounted") {
   if (!fuse_is_there(true)) return;
   Carried carried;

@@ -320,6 +320,29 @@ TEST_CASE("documents name the image of an environment with its root hash, in two
   CHECK(site.text("review.zh.txt").find("环境映像") != std::string::npos);
 }
 
+TEST_CASE("documents of a bundle with its image alone list what the image was made of") {
+  Site site({});
+  const bundle::PrivateKey key = bundle::PrivateKey::generate();
+  TinyBundle tiny{.items = {wheel_item(wheel("demo", "License: MIT\n"))}};
+  tiny.items[0].absent = true;
+  tiny.items.push_back({.path = "environment/image.sqfs",
+                        .kind = bundle::EntryKind::Squashfs,
+                        .bytes = std::string(8192, 'i'),
+                        .placed = false});
+  std::filesystem::remove_all(site.made.folder);
+  site.made = make_bundle(site.made.folder, tiny, key);
+  site.made.manifest.base.reset();
+  reseal(site.made, {one_key_root(key)}, {&key});
+  site.write();
+  CHECK(site.component("demo")["purl"] == "pkg:pypi/demo@1.0");
+  CHECK(site.component("demo")["properties"].back()["name"] == "sealift:carried");
+  CHECK(site.component("environment/image.sqfs")["type"] == "file");
+  const std::string review = site.text("review.txt");
+  CHECK(review.find("Not carried, the image was made of it") != std::string::npos);
+  CHECK(review.find("none: what is not carried is in the image") != std::string::npos);
+  CHECK(review.find("the target has it") == std::string::npos);
+}
+
 TEST_CASE("the same bundle gives the same documents") {
   const Site site({wheel("demo", "License: MIT\n")});
   const auto first = site.write("documents"), second = site.write("again");

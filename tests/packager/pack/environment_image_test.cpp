@@ -173,6 +173,16 @@ TEST_CASE("without wheels the image is carried alone: what it was made of is lis
                 CannotCheck, "as an image alone");
 }
 
+TEST_CASE("the image of a bundle for another machine is made by this machine's sealift-install") {
+  ImageWorkshop workshop;
+  const CreateResult own = workshop.pack("own");
+  workshop.installer("exit 1\n");
+  workshop.lock.target.arch = machine_arch() == "x86_64" ? "aarch64" : "x86_64";
+  const CreateResult other = workshop.pack("other");
+  REQUIRE(other.manifest.image() != nullptr);
+  CHECK(other.manifest.image()->sha256 == own.manifest.image()->sha256);
+}
+
 TEST_CASE("an installer that makes no image is the refusal, with what it said, and nothing is left") {
   ImageWorkshop workshop;
   const auto refused = [&](const std::string& script, bundle::ErrorCode code, const char* word) {
