@@ -156,6 +156,13 @@ rank() {
   done | tail -n 1
 }
 
+# nobody_at_fault NAME CHECK: of the report only CHECK failed, and it accuses no rank
+nobody_at_fault() {
+  python3 -c 'import json, sys
+check, = [each for each in json.load(open(sys.argv[1] + "/report.json"))["checks"] if each["outcome"] == "FAIL"]
+assert check["name"] == sys.argv[2] and check["at_fault"] == [], check' "$@"
+}
+
 echo "rank 3 is killed: the others end by themselves, and srun exits with the highest code, which is its own"
 act() { kill -9 "$(rank 3)"; }
 long killed 4
@@ -170,8 +177,18 @@ echo "scancel: nobody is at fault"
 act() { on host1 scancel --user="$(id -un)"; }
 long cancelled 600
 says cancelled/report.txt "the run was told to end from outside, by signal 15 (SIGTERM)"
-python3 -c 'import json; c, = [c for c in json.load(open("cancelled/report.json"))["checks"] if c["outcome"] == "FAIL"]
-assert c["at_fault"] == [], c' || fail "scancel blamed somebody"
+nobody_at_fault cancelled arithmetic.heat || fail "scancel blamed somebody"
+echo "a time limit, of a minute, Slurm's shortest: SIGTERM, and SIGKILL half a minute later, by when all five files are there"
+act() { :; }
+long limited 600 --time=1
+for page in report.json report.html report.txt report.zh.html report.zh.txt; do
+  [ -s "limited/$page" ] || fail "a time limit left no $page"
+done
+for page in report.html report.txt; do says "limited/$page" "the run was told to end from outside, by signal 15 (SIGTERM)"; done
+for page in report.zh.html report.zh.txt; do says "limited/$page" "收到外部发来的信号 15（SIGTERM）"; done
+nobody_at_fault limited arithmetic.heat || fail "a time limit blamed somebody"
+says limited.txt "DUE TO TIME LIMIT"
+[ $got = 143 ] || fail "a time limit exited with $got"
 echo "a misspelt check: each rank refuses it"
 got=0
 on host1 srun -N2 -n4 --ntasks-per-node=2 -O "$verify" run --only nothing --out "$work/none" >none.txt 2>&1 || got=$?
