@@ -28,7 +28,7 @@ std::string blob_path(const Digest& digest) {
 }
 
 [[noreturn]] void refuse_input(const Entry& entry, std::string where, std::string expected, std::string got) {
-  throw Error(ErrorCode::Digest, {.what = "an input is not the one that was locked: " + entry.path.text(),
+  throw Error(ErrorCode::Digest, {.what = "an input differs from the locked one: " + entry.path.text(),
                                   .where = std::move(where),
                                   .expected = std::move(expected),
                                   .got = std::move(got),

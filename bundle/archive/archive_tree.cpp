@@ -72,7 +72,7 @@ const char* ArchiveTree::add_folder(const SafePath& path) {
 const char* ArchiveTree::add(const std::string& path, What what) {
   for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
     const auto [parent, fresh] = members_.emplace(path.substr(0, slash), What::ImpliedFolder);
-    if (parent->second == What::Leaf) return "a member lies below one that is no folder";
+    if (parent->second == What::Leaf) return "a member's parent is not a folder";
     if (fresh && (names_ += slash) > kMaxNames) return kTooLong;
   }
   const auto [there, fresh] = members_.emplace(path, what);

@@ -173,7 +173,7 @@ class TarReader::State {
     member.size = size;
     member.executable = (octal(100, 8) & 0100) != 0 && member.type == TarType::File;
     member.target = extra("linkpath") != nullptr ? *extra("linkpath") : std::string(header_.text(157, 100));
-    if (member.type != TarType::Link && !member.target.empty()) refuse("a member that is no link has a target");
+    if (member.type != TarType::Link && !member.target.empty()) refuse("a member other than a link has a target");
     if (extra("comment") != nullptr) member.comment = *extra("comment");
     const char* fault = member.type == TarType::File     ? tree_.add_file(safe)
                         : member.type == TarType::Folder ? tree_.add_folder(safe)

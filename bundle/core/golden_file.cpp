@@ -80,7 +80,7 @@ const Json& object_of(JsonObject& golden, const std::string& key, std::size_t mo
   if (!object.is_object() || object.size() > most)
     refuse(golden.where(), key + " is no object of texts", "{\"NAME\": \"TEXT\"}");
   for (const auto& [name, value] : object.items())
-    if (!value.is_string()) refuse(golden.where(), key + " has a value that is no text", "a text", value.dump());
+    if (!value.is_string()) refuse(golden.where(), key + " has a value other than text", "a text", value.dump());
   return object;
 }
 
@@ -121,7 +121,7 @@ void read_by_rank(JsonObject& golden, GoldenFile& file) {
 void read_inputs(JsonObject& golden, GoldenFile& file) {
   for (const auto& [path, value] : object_of(golden, "inputs", kMaxInputs).items()) {
     SafePath::parse(path, golden.where());
-    if (!is_path_below(path)) refuse(golden.where(), "inputs has a path that is none", "a path below the prefix", path);
+    if (!is_path_below(path)) refuse(golden.where(), "inputs has an invalid path", "a path below the prefix", path);
     const std::optional<Digest> digest = Digest::from_hex(value.get<std::string>());
     if (!digest)
       refuse(golden.where(), "inputs has something else than a SHA-256", "64 hexadecimal digits", value.dump());

@@ -156,7 +156,7 @@ ImageReader::ImageReader(const CheckedRange& bytes, std::string name)
   };
 
   Inode root = reader.root();
-  if (root.type != Inode::Type::Folder) tables.file.refuse("a root that is no folder");
+  if (root.type != Inode::Type::Folder) tables.file.refuse("a root other than a folder");
   add(std::move(root), "", 0);
   for (std::size_t next = 0; next < waiting.size(); ++next) {
     Inode folder = std::move(folders[next]);  // since `folders` grows

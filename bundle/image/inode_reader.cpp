@@ -89,7 +89,7 @@ Inode InodeReader::read(std::uint64_t reference) {
       take_target(inode, take<sqfs_inode_slink_t>().target_size);
       return inode;
     default:
-      file_.refuse("something that is no file, folder or link");
+      file_.refuse("something other than a file, folder or link");
   }
   file_.check(sqfs_readdir_state_init(&inode.list, &super_, &listed));
   return inode;

@@ -29,7 +29,7 @@ std::vector<SafePath> parse_paths(JsonObject& placement, const char* key) {
     if (paths.size() > 1 && !(paths[paths.size() - 2] < paths.back()))
       refuse_json(where, "paths must be sorted and unique", paths.back().text());
   }
-  if (paths.empty()) refuse_json(where, "a path was expected, or no such key");
+  if (paths.empty()) refuse_json(where, "a path was expected; leave the key out where there is none");
   return paths;
 }
 
@@ -44,7 +44,7 @@ std::vector<Digest> parse_startup_files(JsonObject& environment) {
       refuse_json(where, "digests must be sorted and unique", digest->hex());
     digests.push_back(*digest);
   }
-  if (digests.empty()) refuse_json(where, "a SHA-256 was expected, or no such key");
+  if (digests.empty()) refuse_json(where, "a SHA-256 was expected; leave the key out where there is none");
   return digests;
 }
 

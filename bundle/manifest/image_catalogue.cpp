@@ -63,7 +63,7 @@ const char* fault_of(const CarriedImage& image) {
     return "this is not the media type of an image's manifest";
   if (image.blobs.empty() || image.blobs.size() > kMaxImageBlobs) return "an image has 1 to 1000 blobs";
   if (std::binary_search(image.blobs.begin(), image.blobs.end(), image.manifest))
-    return "an image's manifest is none of its blobs";
+    return "an image's blobs lack its manifest";
   return nullptr;
 }
 

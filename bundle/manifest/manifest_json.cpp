@@ -29,7 +29,7 @@ Entry parse_entry(const Json& json, const std::string& where, const Payload& pay
   if (object.has("built")) entry.build = enum_value(kBuildNames, object.string("built", 20), where + ".built");
   entry.absent = object.has("absent");
   if (entry.absent && !object.boolean("absent"))
-    refuse_json(where + ".absent", "true was expected, or no such key", entry.path.text());
+    refuse_json(where + ".absent", "true was expected; leave the key out otherwise", entry.path.text());
   if (entry.absent) {
     entry.content = object.digest("content");
   } else {
@@ -56,7 +56,7 @@ bool is_gpu_words(std::string_view text) {
 std::map<std::string, std::string> parse_gpu_code(const Json& code, const std::string& where) {
   std::map<std::string, std::string> out;
   if (!code.is_object() || code.empty() || code.size() > kMaxEntries)
-    refuse_json(where, "components and what their code is for were expected, or no such key");
+    refuse_json(where, "components and what their code is for were expected; leave the key out where there is none");
   for (const auto& [component, images] : code.items()) {
     if (!is_plain_name(component) || !images.is_string() || !is_gpu_words(images.get_ref<const std::string&>()))
       refuse_json(where, "a component and words such as sm_90 were expected", SafePath::printable(component));
@@ -75,7 +75,7 @@ std::vector<std::string> parse_overruled(JsonObject& target) {
       refuse_json(where, "checks must be sorted and unique", checks.back());
     checks.push_back(json.get<std::string>());
   }
-  if (checks.empty()) refuse_json(where, "a check was expected, or no such key");
+  if (checks.empty()) refuse_json(where, "a check was expected; leave the key out where there is none");
   return checks;
 }
 

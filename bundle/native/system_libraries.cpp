@@ -65,8 +65,8 @@ struct OptionalPlugin {
 };
 
 constexpr OptionalPlugin kOptionalPlugins[] = {
-    {"nvshmem_transport_*.so*", "NVSHMEM opens the one that fits the network that is there"},
-    {"nvshmem_bootstrap_*.so*", "NVSHMEM opens the one that fits the launcher that is used"},
+    {"nvshmem_transport_*.so*", "NVSHMEM opens the plug-in of this host's network"},
+    {"nvshmem_bootstrap_*.so*", "NVSHMEM opens the plug-in of the job's launcher"},
     {"libcufile_rdma.so*", "cuFile opens it when RDMA is there"},
     {"libnccl-*.so*", "NCCL opens it when the site asks for it"},
     {"libtorchcodec_*.so", "torchcodec has one for each FFmpeg, and takes that of the FFmpeg that the target has"},

@@ -150,7 +150,7 @@ std::size_t find_pinned(const Digest& pinned, const std::vector<Digest>& fingerp
                .where = where,
                .expected = fingerprint_text(pinned),
                .got = there + (fingerprints.size() > 8 ? ", ..." : ""),
-               .next = "compare the fingerprint with the one that the root's owner gave you by another way"});
+               .next = "compare the fingerprint with what the root's owner gave you by another way"});
 }
 
 std::vector<Digest> fingerprints_of(const std::vector<Envelope>& envelopes) {

@@ -26,7 +26,7 @@ constexpr std::uint64_t kMaxRecord = std::uint64_t{64} << 20;
 }
 
 [[noreturn]] void refuse_bytes(const std::string& where, const WheelFile& file, std::string expected, std::string got) {
-  throw Error(ErrorCode::Digest, {.what = "a file of a wheel is not the one that its RECORD lists",
+  throw Error(ErrorCode::Digest, {.what = "a file of a wheel differs from its RECORD",
                                   .where = where + ", " + SafePath::printable(file.member.name),
                                   .expected = std::move(expected),
                                   .got = std::move(got),

@@ -261,8 +261,8 @@ std::optional<PlaceFault> fault_of_package(std::string_view path, std::string_vi
   const bool is_module = !rest.empty() || top.ends_with(".py") || top.ends_with(".pyc") || top.ends_with(".so");
   if (is_module && (among(module, kForeignModules) || among(module, kOptionalModules)))
     return refused(
-        "it brings a module that the standard library asks for and that is not there, so that it runs as a "
-        "part of that: " +
+        "it brings a module that the standard library asks for and lacks; its code would run as a part of the "
+        "library: " +
             SafePath::printable(path),
         ErrorCode::Conflict);
   if (rest.empty() && (top.ends_with(".start") || top.ends_with(".site.toml")))

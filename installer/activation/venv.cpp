@@ -65,8 +65,7 @@ fs::path place_of(const VenvOptions& options) {
   const fs::path folder = Prefix(options.folder).folder();  // absolute, normal
   std::error_code error;
   const fs::path above = fs::canonical(folder.parent_path(), error);
-  if (error)
-    refuse(ErrorCode::Missing, "the folder that it should lie in is not there", folder.parent_path(), "make it");
+  if (error) refuse(ErrorCode::Missing, "its parent folder does not exist", folder.parent_path(), "make it");
   const fs::path place = above / folder.filename();
   const std::string text = place.string();
   if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f || c == ':'; }))

@@ -61,7 +61,8 @@ bool is_there(const fs::path& folder, const bundle::SafePath& place, const bundl
   refuse_links_on_the_way(folder, place);
   const fs::path path = place.below(folder);
   if (!stands(path)) return false;
-  if (!fs::is_regular_file(fs::symlink_status(path))) refuse_other_file(path, entry, "something that is no plain file");
+  if (!fs::is_regular_file(fs::symlink_status(path)))
+    refuse_other_file(path, entry, "something other than a plain file");
   const bundle::Digest digest = digest_of_file(path, entry.size);
   if (digest != entry.sha256) refuse_other_file(path, entry, "sha256 " + digest.hex());
   return true;

@@ -103,7 +103,7 @@ class Publishing {
     };
     bodies(wheel, archive, base, *before, take);
     if (const Digest digest = hasher.finish(); digest != wheel.entry->sha256)
-      throw Error(ErrorCode::Digest, {.what = "a wheel that was made of a patch is not the one that was published",
+      throw Error(ErrorCode::Digest, {.what = "a wheel rebuilt from a patch differs from the published one",
                                       .where = wheel.where(),
                                       .expected = "sha256 " + wheel.entry->sha256.hex(),
                                       .got = "sha256 " + digest.hex(),

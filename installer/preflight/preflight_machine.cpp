@@ -159,7 +159,7 @@ Finding gpus(const bundle::Manifest& manifest, const Machine& machine) {
   if (!list.empty() || manifest.driver_floor.empty()) return ok("GPUs", "", or_none(list));
   return found(Verdict::Warn, "GPUs",
                {.what = "no GPU of NVIDIA's is in this machine",
-                .expected = "one or more, for what the bundle brings of CUDA",
+                .expected = "one or more, since the bundle brings CUDA",
                 .got = "none",
                 .next = "a login or build node is fine; in a machine with GPUs look for them with lspci"});
 }

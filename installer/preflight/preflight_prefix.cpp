@@ -67,7 +67,7 @@ Finding file_system(const PrefixFilesystem& filesystem) {
         Verdict::Fail, "file system",
         {.what = "a folder of the prefix is on another file system than the prefix",
          .where = filesystem.mounted_inside.front().string(),
-         .expected = "one file system, in which whatever is finished gets its place by one rename",
+         .expected = "one file system, so that one rename puts a finished item in its place",
          .got = "a mount of its own",
          .next = "mount that file system at " + filesystem.path.string() + " itself, or choose another --prefix"});
   const auto warn = [&](std::string sentence, std::string next) {

@@ -38,7 +38,7 @@ void check_tree(const bundle::VerifiedBundle& bundle, const Entry& entry) {
   const auto end = [&] {
     const bundle::Digest digest = hasher.finish();
     if (said && digest != *said)
-      throw bundle::Error(bundle::ErrorCode::Digest, {.what = "a file of a tree is not the one that its header says",
+      throw bundle::Error(bundle::ErrorCode::Digest, {.what = "a file of a tree differs from its header",
                                                       .where = entry.path.text() + ", " + path,
                                                       .expected = "sha256 " + said->hex(),
                                                       .got = "sha256 " + digest.hex(),

@@ -53,7 +53,7 @@ void ItemWriter::make_parents(const std::string& path) {
     const std::string parent = path.substr(0, slash);
     const auto [there, fresh] = made_.emplace(parent, Made::Folder);
     if (there->second != Made::Folder)
-      throw Error(ErrorCode::Format, {.what = "an archive puts a file below something that is no folder",
+      throw Error(ErrorCode::Format, {.what = "an archive puts a file below something other than a folder",
                                       .where = record_.name + ", " + bundle::SafePath::printable(path),
                                       .expected = bundle::SafePath::printable(parent) + " to be a folder",
                                       .got = there->second == Made::Link ? "a symbolic link" : "a file",

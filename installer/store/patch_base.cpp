@@ -23,7 +23,7 @@ PatchBase::PatchBase(const Store& store, const bundle::Entry& entry)
                                      .next = "apply a bundle that carries this wheel whole"});
   const ItemRecord record = read_item_record(item_ / kRecordName);
   if (record.content != entry.base || record.kind != bundle::EntryKind::Wheel)
-    throw Error(ErrorCode::Format, {.what = "a store item is not the one that its name says",
+    throw Error(ErrorCode::Format, {.what = "a store item's content differs from its name",
                                     .where = item_.string(),
                                     .expected = "the wheel of content " + entry.base.hex(),
                                     .got = "content " + record.content.hex(),

@@ -31,7 +31,7 @@ ItemRecord Store::record(const bundle::Entry& entry) const {
 ItemRecord Store::record(const bundle::Entry& entry, std::string_view text) const {
   ItemRecord record = parse_item_record(text, (item(entry) / kRecordName).string());
   if (record.content != entry.content || record.kind != entry.kind)
-    throw Error(ErrorCode::Format, {.what = "a store item is not the one that its name says",
+    throw Error(ErrorCode::Format, {.what = "a store item's content differs from its name",
                                     .where = item(entry).string(),
                                     .expected = "content " + entry.content.hex(),
                                     .got = "content " + record.content.hex(),

@@ -43,7 +43,7 @@ void add_doctor(bundle::Program& program) {
   verb.json(arguments->json);
   verb.option("--repair", arguments->repair, "a bundle: repair what is wrong from its verified bytes");
   verb.flag("--relink", arguments->relink,
-            "after a copy that lost the prefix's hard links: make each copied file one with the store's again");
+            "after a copy that lost the prefix's hard links: link each copied file to the store's file again");
   add_threads(verb, arguments->threads);
   add_prefix(verb, arguments->prefix);
   verb.action([arguments] { return run(*arguments); });

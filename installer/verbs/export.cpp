@@ -57,7 +57,8 @@ void add_export(bundle::Program& program) {
   verb.option("--rpms", options->folders.rpms, "the folder that gets the rpm packages, their repodata and keys");
   verb.option("--programs", options->folders.programs, "the folder that gets the programs");
   verb.option("--images", options->folders.images, "the folder that gets the container images, as an OCI image layout");
-  verb.option("--base", options->bases, "bundles that wheels of this delta build on; those are then made whole");
+  verb.option("--base", options->bases,
+              "bundles that wheels of this delta build on: these wheels are then written whole");
   verb.action([options] { return run(*options); });
 }
 

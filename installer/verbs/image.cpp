@@ -63,10 +63,11 @@ void add_image(bundle::Program& program) {
   add_bundle_options(verb, arguments->bundle);
   add_prefix(verb, arguments->prefix, false);
   verb.option("-o,--output", arguments->output, "the new file").required();
-  verb.flag("--verity", arguments->verity, "also write FILE.verity, by which the kernel's dm-verity checks each read");
+  verb.flag("--verity", arguments->verity, "also write FILE.verity: with it the kernel's dm-verity checks each read");
   verb.flag("--rebuild", arguments->rebuild,
             "of a bundle that carries its image: make it again, and refuse it unless it is the same to the byte");
-  verb.footer([] { return "In place of BUNDLE a prefix may stand, whose current generation is written.\n"; });
+  verb.footer([] { return "BUNDLE may also be a prefix: its current generation is written.
+"; });
   verb.action([arguments] { return run(*arguments); });
 }
 

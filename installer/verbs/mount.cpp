@@ -113,8 +113,9 @@ void add_mount(bundle::Program& program) {
   add_bundle_trust(verb, arguments->bundle);
   add_prefix(verb, arguments->prefix, false);
   verb.option("--log", arguments->mount.log, "the file that gets a line for each fault (default: the system's log)");
-  verb.option("--prefetch", arguments->mount.prefetch,
-              "a file of yours that keeps what a start read: that is fetched ahead now, and noted anew at the end");
+  verb.option(
+      "--prefetch", arguments->mount.prefetch,
+      "a file of yours that lists what a start reads: mount fetches it ahead and writes the list anew at the end");
   verb.option("--memory", arguments->mount.memory, "how many bytes of checked chunks are kept").bytes();
   verb.option("--patience", arguments->mount.patience,
               "seconds after which a read that the medium does not answer is an error for the program");
@@ -124,7 +125,7 @@ void add_mount(bundle::Program& program) {
 }
 
 void add_unmount(bundle::Program& program) {
-  const bundle::Verb verb = program.verb("unmount", "end what `mount` began");
+  const bundle::Verb verb = program.verb("unmount", "end a mount");
   const auto arguments = std::make_shared<UnmountArguments>();
   verb.json(arguments->json);
   verb.option("DIR", arguments->folder, "the folder that shows an image").required();

@@ -47,7 +47,8 @@ void add_site(bundle::Program& program) {
   const bundle::Verb verb = site.verb("repository", "remember where packages, models and data are served");
   verb.json(arguments->json);
   verb.option("URL", arguments->url, "http:// or https://, without credentials; without it, print what is remembered");
-  verb.option("--certificates", arguments->certificates, "a PEM file by which its server is known");
+  verb.option("--certificates", arguments->certificates,
+              "a PEM file of the certificates that its server is checked by");
   verb.flag("--none", arguments->none, "forget it");
   add_prefix(verb, arguments->prefix);
   verb.action([arguments] { return run(*arguments); });

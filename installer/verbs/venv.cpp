@@ -49,7 +49,7 @@ void add_venv(bundle::Program& program) {
   const bundle::Verb verb = program.verb("venv", "make a virtual environment on top of a generation");
   const auto arguments = std::make_shared<VenvArguments>();
   verb.json(arguments->json);
-  verb.option("DIR", arguments->folder, "the folder to make, or one that this made before").required();
+  verb.option("DIR", arguments->folder, "the folder to make, or a virtual environment of this verb").required();
   add_prefix(verb, arguments->prefix);
   verb.option("--generation", arguments->generation, "the generation's number; the current one without it");
   verb.action([arguments] { return run(*arguments); });

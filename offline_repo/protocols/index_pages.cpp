@@ -110,7 +110,7 @@ Requirements requirements_of(const Catalogue& catalogue) {
     if (versions.size() != 1)
       return {.text = {},
               .why_not = name + " has several versions here; ask at the address of one bundle, /b/NAME-VERSION/"};
-    if (!is_plain_version(*versions.begin())) return {.text = {}, .why_not = name + " has a version that is none"};
+    if (!is_plain_version(*versions.begin())) return {.text = {}, .why_not = name + " has an invalid version"};
     all.text += name + "==" + *versions.begin();
     for (const auto& [file_name, wheel] : project.wheels) all.text += " --hash=sha256:" + wheel.sha256.hex();
     all.text += "\n";

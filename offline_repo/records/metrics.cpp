@@ -98,7 +98,7 @@ std::string Metrics::text(const CacheCounts& cache, const Held& held, std::size_
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_).count();
   add_number(out, "sealift_sent_bytes_total", "counter", "Bytes of bodies that left.", sent_);
   add_number(out, "sealift_chunks_checked_total", "counter", "Chunks that were read and hashed.", cache.checked);
-  add_number(out, "sealift_chunks_failed_total", "counter", "Those that could not be read or were wrong.",
+  add_number(out, "sealift_chunks_failed_total", "counter", "Chunks that could not be read or were wrong.",
              cache.failed);
   add_number(out, "sealift_cache_bytes", "gauge", "Memory of checked chunks.", cache.bytes);
   add_number(out, "sealift_cache_most_bytes", "gauge", "The most it has been.", cache.most);

@@ -46,8 +46,7 @@ Response entry_answer(const Asked& asked) {
   if (name.empty() && target.segments.size() == 2)
     return page_answer(asked.request, bundle_folders(asked.catalogue.entries, Words(reader_language(asked))));
   const auto list = asked.catalogue.entries.find(name);
-  if (list == asked.catalogue.entries.end())
-    return refusal(404, "no bundle of this name is here; those that are, are listed at entries/");
+  if (list == asked.catalogue.entries.end()) return refusal(404, "no bundle of this name is here; entries/ lists all");
   if (target.segments.size() == 2) return moved_to(url_escaped(name) + "/");
   return in_bundle(asked, name, *list->second, asked.name("PATH"));
 }

@@ -75,7 +75,8 @@ std::int64_t use_certificates(SSL_CTX* context, const std::filesystem::path& fil
   const auto bio = pem_of(file);
   const Certificate first = next_certificate(bio.get());
   if (!first || SSL_CTX_use_certificate(context, first.get()) != 1)
-    refuse_tls("this is no certificate for TLS", file, "give PEM: the server's certificate, then those that signed it");
+    refuse_tls("this is no certificate for TLS", file,
+               "give PEM: the server's certificate, then its signers' certificates");
   while (Certificate one = next_certificate(bio.get()))
     if (SSL_CTX_add1_chain_cert(context, one.get()) != 1) throw std::bad_alloc();
   check_end(file);

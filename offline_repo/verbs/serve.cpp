@@ -210,13 +210,13 @@ void add_serve(bundle::Program& program) {
   verb.option("--audit-log", options->audit_log, "Append a JSON line for each answered request; SIGHUP reopens it");
   verb.flag("--audit-required", options->audit_required, "503 while the audit log cannot be written");
   verb.option("--tokens", options->tokens, "A file of tokens, one a line; SIGHUP reads it again");
-  verb.option("--contact", options->contact, "Whom a client without a token is told to ask, such as a name and a room");
+  verb.option("--contact", options->contact, "Whom a client without a token should ask, such as a name and a room");
   verb.option("--tls-certificate", options->tls.certificate,
-              "Serve https: the certificate, with those between it and the root (PEM); SIGHUP reads it again");
+              "Serve https: the certificate and its intermediates (PEM); SIGHUP reads it again");
   verb.option("--tls-key", options->tls.key, "Its private key (PEM)");
   verb.option("--tls-clients", options->tls.clients,
               "Authorities of clients' certificates (PEM): each client has one or, with --tokens, a token");
-  verb.option("--scrub", options->scrub, "MiB a second of everything that is held to read again; 0: none")
+  verb.option("--scrub", options->scrub, "MiB a second to read and check again of all that is served; 0: none")
       .show_default()
       .between(0, 100'000);
   verb.flag("--quiet", options->quiet, "No line for each request");

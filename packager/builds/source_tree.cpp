@@ -35,7 +35,7 @@ fs::path clone(const SourcePackage& source, const fs::path& scratch, GitLogins l
   // A branch or tag of that name would have been taken first.
   if (const std::string head = git({"-C", folder.string(), "rev-parse", "HEAD"}, source, logins);
       head != source.commit + "\n")
-    throw Error(ErrorCode::Digest, {.what = "git has checked out another commit than the one that is locked",
+    throw Error(ErrorCode::Digest, {.what = "git has checked out another commit than the locked one",
                                     .where = without_credentials(source.url),
                                     .expected = source.commit,
                                     .got = head});
@@ -52,7 +52,7 @@ bool left_out(const fs::directory_entry& entry) {
 void warn_of_pointers(const SourcePackage& source, const std::vector<std::string>& names, bundle::Progress& progress) {
   if (names.empty()) return;
   progress.warn(source.title() + " has " + std::to_string(names.size()) +
-                " file(s) of which only Git LFS has the bytes, such as " + names.front() +
+                " file(s) whose bytes only Git LFS has, such as " + names.front() +
                 ": the build gets pointers in their place (install git-lfs, or `git lfs pull` in the folder, and lock "
                 "again)");
 }

@@ -99,7 +99,7 @@ std::string inspect_text(const InspectReport& report) {
   for (const bundle::SignedRoot& root : report.roots)
     out += fmt::format("root {:<5} sha256:{}  {}, until {}\n", root.root.version, root.fingerprint().hex(),
                        root.root.name, root.root.expires);
-  out += report.trusted ? "trust      the roots begin at the one that you named, and its thresholds are met\n"
+  out += report.trusted ? "trust      the roots begin at the root that you named, and its thresholds are met\n"
                         : "trust      UNVERIFIED: no fingerprint was given, so anyone may have signed this;\n"
                           "           compare the root with the one its owner told you, or use --fingerprint\n";
   for (const std::string& warning : report.warnings) out += fmt::format("warning    {}\n", warning);

@@ -153,9 +153,9 @@ std::map<std::string, std::string> providers_in(const std::string& said) {
   if (unknown.empty() && !virtual_ones.empty())
     throw Error(ErrorCode::Usage, {.what = "these Debian packages are virtual: several others provide them",
                                    .where = "[apt] packages",
-                                   .expected = "one of those that provide it",
+                                   .expected = "one of its providers",
                                    .got = virtual_ones,
-                                   .next = "name the one that you want in its place"});
+                                   .next = "name the package that you want in its place"});
   if (!unknown.empty())
     throw Error(ErrorCode::Usage, {.what = "the suite does not have these Debian packages",
                                    .where = "[apt] packages",

@@ -185,7 +185,7 @@ std::string HttpLogins::remedy(const std::string& url) const {
   if (named.empty() && !unnamed.empty())
     next += ", or name the index in [python] of the job, indexes = [{ name = \"ours\", url = \"" + unnamed +
             "\" }], and set " + login_variables("ours");
-  if (of(url)) next += "; the one that was given is not accepted";
+  if (of(url)) next += "; the server does not accept the given one";
   return as_written(next);
 }
 

@@ -50,7 +50,7 @@ void unpack(const InterpreterChoice& choice, const fs::path& into) {
                                    .expected = "interpreter_sha256 beside interpreter",
                                    .next = "take the digest from where the archive was published"});
   if (const bundle::Digest digest = digest_of_file(archive); digest != *choice.sha256)
-    throw Error(ErrorCode::Digest, {.what = "the interpreter's archive is not the one that the job pins",
+    throw Error(ErrorCode::Digest, {.what = "the interpreter's archive has another digest than the job pins",
                                     .where = archive.string(),
                                     .expected = "sha256 " + choice.sha256->hex(),
                                     .got = "sha256 " + digest.hex()});

@@ -46,7 +46,7 @@ std::vector<JobProgram> read_own_program(TomlTable& table, const fs::path& folde
   const OwnProgram* const own =
       std::find_if(std::begin(kPrograms), std::end(kPrograms), [&](const OwnProgram& one) { return one.name == name; });
   if (own == std::end(kPrograms))
-    table.refuse("name", "this is none of Sealift's programs",
+    table.refuse("name", "Sealift has no program of this name",
                  "sealift-train, sealift-verify, sealift-launch, sealift-repo or sealift-install", name,
                  "give another program by source and into");
   for (const char* key : {"source", "into", "executable"})

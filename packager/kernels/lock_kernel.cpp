@@ -175,12 +175,12 @@ void refuse_too_many(const std::vector<LockedKernel>& kernels, const KernelSyste
   if (local == variables.end()) return;
   if (bundle::fault_of_carried_variable(local->first, local->second) == nullptr) return;
   throw Error(ErrorCode::Usage,
-              {.what = "this loader is led to its kernels by one variable, which cannot name so many",
+              {.what = "one variable leads this loader to its kernels, and it cannot name so many",
                .where = "[[kernel]] of the job file",
                .expected = "a value of LOCAL_KERNELS that a bundle can carry, of 300 bytes",
                .got = fmt::format("{} bytes for {} kernels, for kernels {}", local->second.size(), kernels.size(),
                                   system.loader.text()),
-               .next = "require \"kernels>=0.15.1\", which needs no such variable, or carry fewer kernels"});
+               .next = "require \"kernels>=0.15.1\", which works without the variable, or carry fewer kernels"});
 }
 
 }  // namespace

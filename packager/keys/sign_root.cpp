@@ -28,7 +28,7 @@ Envelope read_one_root(const fs::path& file) {
                                    .next = "a bundle is signed by: sealift-pack sign BUNDLE"});
   std::vector<Envelope> roots = bundle::parse_roots(bundle::read_text(file, bundle::kMaxRootSize), file.string());
   if (roots.size() != 1)
-    throw Error(ErrorCode::Usage, {.what = "this file holds several roots; sign the one that is new",
+    throw Error(ErrorCode::Usage, {.what = "this file holds several roots; sign only the new one",
                                    .where = file.string(),
                                    .expected = "one root"});
   require_payload_type(roots[0], bundle::kRootPayloadType, ErrorCode::Format, "this is no root, and is not signed",

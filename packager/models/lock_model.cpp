@@ -78,7 +78,7 @@ class BadNames {
     if (count_ == 0) return;
     const std::string more = count_ > kMostTold ? fmt::format("\n    and {} more", count_ - kMostTold) : "";
     throw Error(ErrorCode::Format,
-                {.what = fmt::format("{} name(s) in a folder are none that a bundle can have", count_),
+                {.what = fmt::format("{} name(s) in a folder cannot stand in a bundle", count_),
                  .where = folder_.string(),
                  .expected = "relative paths in UTF-8, without backslashes and control characters",
                  .got = got_ + more,

@@ -33,8 +33,8 @@ struct SharedName {
 constexpr SharedName kCopiesOfNvidias[] = {
     {"libcu*", "copies of CUDA's libraries (cupti in triton, cudart in many): a soname is one interface"},
     {"libnv*", "copies of CUDA's libraries (nvperf in triton): a soname is one interface"},
-    {"libcheckpoint.so*", "a part of cupti, of which triton has its own copy for its profiler"},
-    {"libpcsamplingutil.so*", "a part of cupti, of which triton has its own copy for its profiler"},
+    {"libcheckpoint.so*", "a part of cupti; triton has its own copy for its profiler"},
+    {"libpcsamplingutil.so*", "a part of cupti; triton has its own copy for its profiler"},
 };
 
 // Folders in which several projects have libraries, and why that is right.

@@ -88,9 +88,8 @@ class Check {
     else if (optional)
       find(Kind::MissingLibrary, Severity::Note, library, what, "nothing, unless the site uses this plugin");
     else if (library.find('/') != library.npos)
-      find(
-          Kind::MissingLibrary, Severity::Refusal, library, what,
-          "whoever built it linked a library without SONAME, so it is looked for at that very path; use another build");
+      find(Kind::MissingLibrary, Severity::Refusal, library, what,
+           "its builder linked a library without SONAME, so the loader looks at that very path; use another build");
     else
       find(Kind::MissingLibrary, Severity::Refusal, library, what, {});
   }

@@ -54,7 +54,7 @@ class ProfileCheck {
     else
       say(Severity::Refusal, what,
           next + "; or overrule it, where you know better: [target] overrule = [\"" + check +
-              "\"], which the manifest says to whoever installs");
+              "\"], which the manifest tells the installing site");
   }
 
   void driver() {

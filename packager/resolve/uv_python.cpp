@@ -59,7 +59,7 @@ void UvPython::require_silence(const fs::path& uv, const fs::path& scratch) cons
   throw bundle::Error(bundle::ErrorCode::CannotCheck,
                       {.what = "uv cannot be kept from running the code of packages while it resolves",
                        .where = uv.string(),
-                       .expected = "that it runs no Python but the one that it is given",
+                       .expected = "that it runs only the Python that it is given",
                        .got = silent ? "it ran a project's code" : result.err.substr(0, 2000),
                        .next = "use a uv of the version that these tools were tested with (cmake/prerequisites.sh), or "
                                "say [python] build = false"});

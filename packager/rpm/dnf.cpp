@@ -190,7 +190,7 @@ IndexedRpm read_rpm(const bundle::Json& json, const JobRpm& job, const std::stri
                                          .next = "have its owner run createrepo_c --checksum sha256"});
   const auto sha256 = bundle::Digest::from_hex(digest.substr(kDigest.size()));
   const std::optional<Url> url = parse_url(rpm.url);
-  if (!sha256) refuse_index(rpm, "a digest that is none", digest);
+  if (!sha256) refuse_index(rpm, "an invalid digest", digest);
   if (!url || url->has_credentials || (url->scheme != "https" && url->scheme != "http" && url->scheme != "file"))
     refuse_index(rpm, "an address of another kind", without_credentials(rpm.url));
   if (url->scheme == "file" && !is_on_this_machine(job, rpm.repository))

@@ -99,9 +99,9 @@ void add_create(bundle::Program& program) {
   verb.option("--key", options->keys, "a private key that signs (release.key); may be repeated").repeated();
   verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);
   verb.option("--apt-key", options->apt_key,
-              "fingerprint of gpg's key that signs the index of the job's Debian packages, for apt");
+              "fingerprint of the gpg key that signs the index of the job's Debian packages, for apt");
   verb.option("--rpm-key", options->rpm_key,
-              "fingerprint of gpg's key that signs the index of the job's rpm packages, for dnf");
+              "fingerprint of the gpg key that signs the index of the job's rpm packages, for dnf");
   verb.option("-o,--output", options->out, "the folder that gets NAME-VERSION/").required();
   verb.option("--cache", options->cache, "folder for downloads (default: $SEALIFT_CACHE, ~/.cache/sealift)");
   verb.option("--volume-size", options->volume,
@@ -113,7 +113,7 @@ void add_create(bundle::Program& program) {
       "--base", options->base,
       "leave out what a target has (a delta): its `sealift-install inventory`, or the bundle that was sent last");
   verb.flag("--patches", options->patches,
-            "with a bundle as --base: of a wheel that changed, carry what changed (it can be installed, not served)");
+            "with a bundle as --base: carry only the changed parts of a wheel (it can be installed, not served)");
   verb.option("--onto", options->onto, "a bundle to rehearse a delta on; may be repeated, oldest first").repeated();
   verb.option("--jobs", options->fetch.jobs, "downloads at a time").between(1, 64);
   verb.flag("--unsandboxed-builds", options->unsandboxed, kUnsandboxedBuilds);

@@ -15,8 +15,9 @@ void add_documents(bundle::Program& program) {
   const auto options = std::make_shared<Options>();
   const bundle::Verb verb = program.verb("documents", "write SBOM, provenance, licences and review pages for a bundle");
   verb.option("BUNDLE", options->bundle, "the bundle's folder or seal").required();
-  verb.option("--fingerprint", options->root, "of a root: the bundle is verified by it first").required();
-  verb.option("--lock", options->lock, "the lock that it was made from: adds addresses and builds");
+  verb.option("--fingerprint", options->root, "the fingerprint of a root: the bundle is first verified from it")
+      .required();
+  verb.option("--lock", options->lock, "the bundle's lock: adds addresses and builds");
   verb.option("-o,--output", options->out, "the new folder that gets the documents").required();
   verb.json(options->json);
   verb.action([options] {

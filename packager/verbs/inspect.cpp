@@ -17,7 +17,7 @@ void add_inspect(bundle::Program& program) {
   const bundle::Verb verb = program.verb("inspect", "show what a bundle says it is, and who signed it");
   verb.option("BUNDLE", options->bundle, "the bundle's folder or seal").required();
   verb.option("--fingerprint", options->fingerprint,
-              "of a root: refuse unless the bundle's roots begin there and its thresholds are met");
+              "the fingerprint of a root: refuse unless the bundle's roots begin there and its thresholds are met");
   verb.json(options->json);
   verb.action([options] {
     std::optional<bundle::Digest> root;

@@ -22,7 +22,8 @@ void add_recut(bundle::Program& program) {
   const bundle::Verb verb = program.verb("recut", "cut a bundle into other volumes and sign the new cut");
   verb.option("BUNDLE", options->bundle, "the bundle's folder or seal").required();
   verb.option("--volume-size", options->volume, "1G, 4700M, dvd, dvd-dl, bd, cd, fat32 (default: one)");
-  verb.option("--fingerprint", options->root, "of a root: the bundle is verified by it before it is signed again")
+  verb.option("--fingerprint", options->root,
+              "the fingerprint of a root: the bundle is verified from it before it is signed again")
       .required();
   verb.option("--key", options->keys, "a private key that signs; may be repeated").required().repeated();
   verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);

@@ -16,7 +16,8 @@ void add_rehearse(bundle::Program& program) {
   const bundle::Verb verb =
       program.verb("rehearse", "install a bundle without a network, here, and throw the result away");
   verb.option("BUNDLE", options->bundle, "the bundle's folder or seal").required();
-  verb.option("--fingerprint", options->root, "of a root: the bundle is verified by it first").required();
+  verb.option("--fingerprint", options->root, "the fingerprint of a root: the bundle is first verified from it")
+      .required();
   verb.option("--system", options->system, "the root folder of a system of the target's kind (default: this one)");
   verb.option("--onto", options->onto, "a bundle that a delta builds on; may be repeated, oldest first").repeated();
   verb.option("--work-area", options->work_area, "has room for all that is installed (default: beside the bundle)");

@@ -24,11 +24,11 @@ using Sign = SignResult (*)(const SignOptions&, bundle::Progress&);
 // What both verbs take, and what both do.
 void complete(const bundle::Verb& verb, const std::shared_ptr<SignArguments>& options, Sign sign_it) {
   verb.option("--key", options->keys, "a private key that signs; may be repeated").repeated();
-  verb.option("--fingerprint", options->root, "of the root that you have pinned: everything is judged from it");
+  verb.option("--fingerprint", options->root, "the fingerprint of your pinned root: all trust begins there");
   verb.option("--trust", options->trust, "a trust folder of sealift-install (PREFIX/trust), in place of a fingerprint");
   verb.option("--export", options->export_to, "write the exact bytes that a key elsewhere (HSM, UKey) must sign");
-  verb.option("--import", options->import_from, "take in that key's signature, once it was checked");
-  verb.option("--public-key", options->public_key, "whose signature is imported, or will be (PEM)");
+  verb.option("--import", options->import_from, "check that key's signature and add it");
+  verb.option("--public-key", options->public_key, "the key (PEM) of an imported signature, now or later");
   verb.option("--passphrase-file", options->passphrase_file, kPassphraseFile);
   verb.json(options->json);
   verb.action([options, sign_it] {

@@ -8,7 +8,7 @@
 namespace sealift::packager {
 
 // The help of --passphrase-file, which several verbs have.
-inline constexpr const char* kPassphraseFile = "its first line opens the key (default: $SEALIFT_PASSPHRASE)";
+inline constexpr const char* kPassphraseFile = "a file whose first line opens the key (default: $SEALIFT_PASSPHRASE)";
 
 // And of --unsandboxed-builds.
 inline constexpr const char* kUnsandboxedBuilds =

@@ -327,13 +327,13 @@ TEST_CASE("a patch builds on the very wheel that it names, and on no other item 
   fs::remove_all(folder / patched.content.hex());
   SUBCASE("of another wheel") {
     fs::rename(folder / item_of(made, "wheels/demo-1.0-py3-none-any.whl"), folder / patched.content.hex());
-    CHECK_REFUSED(PatchBase(store, entry), Format, "not the one that its name says");
+    CHECK_REFUSED(PatchBase(store, entry), Format, "content differs from its name");
   }
   SUBCASE("of the same content, and no wheel") {
     bundle::Entry other = entry;
     other.base = made.manifest.find(bundle::SafePath::parse("files/notes", ""))->content;
     fs::rename(folder / item_of(made, "files/notes"), folder / other.base.hex());
-    CHECK_REFUSED(PatchBase(store, other), Format, "not the one that its name says");
+    CHECK_REFUSED(PatchBase(store, other), Format, "content differs from its name");
   }
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("a patch that makes another archive than was published is not exported
   bundle::Manifest said = desk.second.manifest;
   desk.second.manifest = as_written(said);
   reseal(desk.second, {one_key_root(desk.key)}, {&desk.key});
-  CHECK_REFUSED(desk.run(desk.second, {&desk.first}), Digest, "is not the one that was published");
+  CHECK_REFUSED(desk.run(desk.second, {&desk.first}), Digest, "differs from the published one");
   desk.check_nothing_written();
 }
 

@@ -289,7 +289,7 @@ def main(work):
 
         def provider(folder, asked, more, said):
             one = re.search(r"mailer-one|mailer-two", said)
-            if "name the one that you want in its place" not in said:
+            if "name the package that you want in its place" not in said:
                 sys.exit(f"failed: virtual\n{said}")
             return asked, more.replace('"mailer"', f'"{one[0]}"')
 

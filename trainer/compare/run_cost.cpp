@@ -57,7 +57,7 @@ std::string text(const json& value) {
 /// A count of ranks that can be.
 std::int64_t ranks_of(const json& value, const std::string& file) {
   const auto ranks = value.is_number_integer() ? value.get<std::int64_t>() : 0;
-  if (ranks < 1 || ranks > 1000000) refuse(file, "its number of ranks is none from 1 to 1000000");
+  if (ranks < 1 || ranks > 1000000) refuse(file, "its number of ranks is not from 1 to 1000000");
   return ranks;
 }
 

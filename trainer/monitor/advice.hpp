@@ -41,7 +41,7 @@ inline std::optional<std::string> communication_advice(const ExposedShare& share
        << percent(kMuchCommunication) << " is too much): ";
   if (ranks && ranks->most > 2 * ranks->least && ranks->most - ranks->least > 0.1) {
     text << "ranks wait unevenly, from " << percent(ranks->least) << " on rank " << ranks->least_rank << " to "
-         << percent(ranks->most) << ", and the one that waits least is the slowest: look at its host first; then ";
+         << percent(ranks->most) << ", and the rank that waits least is the slowest: look at its host first; then ";
   }
   const bool sharded = policy.method == train::ParallelMethod::Fsdp || policy.method == train::ParallelMethod::Hsdp;
   if (micro_batches > 1 && policy.reduce_every_micro_batch) text << "set reduce_every_micro_batch = false; ";

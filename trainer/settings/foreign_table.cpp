@@ -99,7 +99,7 @@ std::vector<std::pair<const char*, const char*>> foreign_rules(Project project) 
            "答案后的换行不学习，结束词元学习，与其一致；带标记的模板按其标记"},
           {"an end of a turn that is not the tokenizer's end token is learned; axolotl needs eot_tokens for it",
            "与分词器结束词元不同的一轮对话的结束符也学习；axolotl 需要 eot_tokens"},
-          {"of a message's keys only the one that message_field_training names is heeded, as there",
+          {"only one key of a message counts: message_field_training names it, as there",
            "消息的键中只有 message_field_training 指定的生效，与其一致"},
           {"warm-up: rounded down; unset 3 % of the steps and at most 100, as there",
            "预热：向下取整；未给出时为步数的 3% 且最多 100 步，与其一致"},

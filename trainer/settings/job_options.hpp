@@ -50,7 +50,7 @@ template <class Options>
 std::vector<SettingOf<Options>> parallel_settings() {
   using enum Changes;
   return {
-      {Way, "parallel_method", "none, ddp, fsdp or hsdp; fine-tuning also auto: by the memory that is there",
+      {Way, "parallel_method", "none, ddp, fsdp or hsdp; fine-tuning also auto: by the memory at hand",
        &Options::parallel_method},
       {Way, "sharding_strategy", "the same in FSDP1's names: FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD",
        &Options::sharding_strategy},
@@ -61,10 +61,10 @@ std::vector<SettingOf<Options>> parallel_settings() {
       {Way, "min_numel", "elements of the smallest unit, of size_based and by_block_and_size", &Options::min_numel},
       {Way, "reshard_after_forward", "true: gather again for backward; false: keep until then",
        &Options::reshard_after_forward},
-      {Way, "reshard_group", "after forward keep the part of a group of so many ranks; 0: of all",
+      {Way, "reshard_group", "ranks of the group over which a unit is resharded after forward; 0: all",
        &Options::reshard_group},
 
-      {Way, "keep_gathered", "between the micro-batches of a step; unset: where memory is there",
+      {Way, "keep_gathered", "true: keep units gathered between a step's micro-batches; unset: where memory allows",
        &Options::keep_gathered},
       {Way, "reduce_every_micro_batch", "true: less memory, more traffic", &Options::reduce_every_micro_batch},
       {Way, "forward_prefetch", "units gathered ahead in forward", &Options::forward_prefetch},

@@ -128,7 +128,7 @@ const std::vector<std::pair<const char*, const char*>>& ignored_groups() {
       {"the model's own chat template is used, which may differ from ms-swift's of this name",
        "template template_backend agent_template response_prefix enable_thinking preserve_thinking"},
       {"a loss that is not finite is said; set on_nonfinite", "logging_nan_inf_filter"},
-      {"each step takes its rows in the drawn order, the last one those that are left", "dataloader_drop_last"},
+      {"each step takes its rows in the drawn order, the last step the remaining rows", "dataloader_drop_last"},
       {"the loss is divided by the tokens of all ranks", "average_tokens_across_devices acc_strategy"},
       {"weights of tokens are 0 or 1: what is above 0 is learned", "is_binary_loss_scale"},
       {"it says what was, not what is to be",

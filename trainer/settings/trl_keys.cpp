@@ -46,7 +46,7 @@ std::vector<ForeignKey> trl_keys() {
       {"datasets.*.path", "dataset"},
       {"datasets.*.data_files", "dataset"},
       {"datasets.*.split", "", {{"train", ""}}, "give the file of that split"},
-      {"datasets.*.columns", "", {}, "columns that are no part of an example are ignored and counted"},
+      {"datasets.*.columns", "", {}, "columns outside of an example are ignored and counted"},
       {"datasets.*.fraction", "", {}, "cut the file first: head -n, or shuf -n", true},
       {"datasets.*", "", {}, "give the file as path", true},
       {"datasets", "", {}, "write a list of path", true},

@@ -96,7 +96,7 @@ void unfreeze(torch::nn::Module& model, const std::vector<std::string>& modules_
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
     TORCH_CHECK(found[i] > 0 || is_tied_head(model, modules_to_save[i], modules_to_save), "modules_to_save has '",
-                modules_to_save[i], "', which is no module that can be trained ", "whole beside adapters; there are: ",
+                modules_to_save[i], "'; no module of this name can be trained ", "whole beside adapters; there are: ",
                 c10::Join(", ", std::vector<std::string>(names.begin(), names.end())));
   }
 }

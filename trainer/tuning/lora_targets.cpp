@@ -152,7 +152,8 @@ Targets find_targets(torch::nn::Module& model, const LoraOptions& options) {
       if (takes_all(options) || options.may_name_others) break;
       TORCH_CHECK(
           std::any_of(found.begin(), found.end(), [&](const auto& each) { return names_path(target, each.first); }),
-          "target_modules has '", target, "', which is no projection of the model; ", there_are, ", or all-linear");
+          "target_modules has '", target, "'; the model has no projection of this name; ", there_are,
+          ", or all-linear");
     }
     std::erase_if(found, [&](const auto& each) {
       return takes_all(options) ? last_part(each.first) == "lm_head" : !any_names(options.target_modules, each.first);

@@ -60,7 +60,7 @@ void add_families(bundle::Program& program) {
     bool json = false;
   };
   const auto arguments = std::make_shared<FamiliesArguments>();
-  const auto verb = program.verb("families", "which models are read, and what can be done with each");
+  const auto verb = program.verb("families", "list the models that can be read, and what can be done with each");
   verb.option("MODEL_TYPE", arguments->name, "of a config.json: only this one, or what is nearest to it");
   verb.flag("--json", arguments->json, "print as JSON");
   verb.action([arguments] {

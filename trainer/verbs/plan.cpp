@@ -142,20 +142,20 @@ int print_plan(const PlanArguments& arguments) {
 void add_plan(bundle::Program& program) {
   const auto arguments = std::make_shared<PlanArguments>();
   auto& a = *arguments;
-  const auto verb = program.verb("plan", "what each way to train a model takes on a machine, before it runs");
+  const auto verb = program.verb("plan", "foretell what each way to train a model takes on a machine");
   verb.option("--model", a.model, "a folder with config.json").required();
-  const auto data = verb.option("--data", a.data, "a token file, for how long its tokens take");
-  verb.option("--tokens", a.tokens, "the same as a number").excludes(data);
-  verb.option("--epochs", a.epochs, "how often they are trained on [3]").positive();
+  const auto data = verb.option("--data", a.data, "a token file: adds the time to train on its tokens");
+  verb.option("--tokens", a.tokens, "number of tokens, in place of --data").excludes(data);
+  verb.option("--epochs", a.epochs, "passes over these tokens [3]").positive();
   verb.option("--machine", a.machine, "HOSTSxCARDSxMEMORY [1x8x80GB]");
-  verb.option("--link", a.link, "between hosts, as 400Gbit; on one host between cards");
-  verb.option("--card-link", a.card_link, "between cards of a host [50GB/s]");
-  verb.option("--bus", a.bus, "between a card and host memory [20GB/s]");
+  verb.option("--link", a.link, "rate between hosts, as 400Gbit; on one host between cards");
+  verb.option("--card-link", a.card_link, "rate between cards of a host [50GB/s]");
+  verb.option("--bus", a.bus, "rate between a card and host memory [20GB/s]");
   verb.option("--flops", a.flops, "what a card achieves in 16 bits [125T]");
   verb.option("--memory-rate", a.memory_rate, "of a card's own memory [1.2TB/s]");
-  verb.option("--latency", a.latency, "of a collective, whatever its bytes [20us]");
-  verb.option("--host-memory", a.host_memory, "of a host, for what is offloaded [not bounded]");
-  verb.option("--disk", a.disk, "what a host writes to its checkpoints' disk [2GB/s]");
+  verb.option("--latency", a.latency, "of a collective of any size [20us]");
+  verb.option("--host-memory", a.host_memory, "memory of a host for offloaded tensors [not bounded]");
+  verb.option("--disk", a.disk, "rate at which a host writes checkpoints [2GB/s]");
   verb.option("--node-mtbf", a.node_hours, "hours between failures of one host [4000]").positive();
   verb.option("--tuner", a.tuners, "none, lora, qlora; several: compared [all]")
       .listed()
@@ -165,7 +165,7 @@ void add_plan(bundle::Program& program) {
   verb.option("--batch", a.batch, "rows of a step, over all ranks [16]").between(1, 1 << 20);
   verb.option("--lora-rank", a.lora_rank, "of lora and qlora [8]").between(1, 1 << 14);
   verb.option("--lora-dropout", a.lora_dropout, "of lora and qlora [0.05]").between(0.0, 0.99);
-  verb.option("--device", a.device, "cuda, or cpu: whose kernels [cuda]").one_of({"cuda", "cpu"});
+  verb.option("--device", a.device, "whose kernels: cuda or cpu [cuda]").one_of({"cuda", "cpu"});
   verb.flag("--no-offload", a.no_offload, "leave offloading out");
   verb.option("--top", a.top, "rows to print [12]");
   verb.option("--job", a.job, "file to write the fastest way to, for sft --config");

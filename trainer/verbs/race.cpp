@@ -47,18 +47,18 @@ void add_race(bundle::Program& program) {
   const auto arguments = std::make_shared<RaceArguments>();
   auto& race = arguments->race;
   race.methods = {"ddp", "fsdp", "shard_grad_op"};
-  const auto verb = program.verb("race", "a few steps of a job under each method: which serves it best, measured");
+  const auto verb = program.verb("race", "run a few steps of a job under each method, and measure which is best");
   verb.option("JOB", race.job, "a job file, as for --config").required();
   verb.option("--methods", race.methods, "none, ddp, fsdp, shard_grad_op, hsdp [ddp,fsdp,shard_grad_op]").listed();
-  verb.option("--steps", race.steps, "of each; the first is left out of speeds").between(3, 100000).show_default();
+  verb.option("--steps", race.steps, "steps of each run; speeds leave out the first").between(3, 100000).show_default();
   verb.option("--ranks", race.ranks, "ranks on this host").between(1, 1024);
   verb.option("--shard-size", race.shard_size, "of hsdp: ranks that share one copy").between(1, 1024);
-  verb.option("--verb", arguments->verb, "what the job is of [the job's own, or sft]")
+  verb.option("--verb", arguments->verb, "the job's verb [the job's own, or sft]")
       .one_of({"sft", "dpo", "kto", "reward", "pretrain", "run"});
-  verb.option("--out", arguments->out, "a folder for a folder each").show_default();
-  verb.option("--minutes", arguments->minutes, "each may take").between(1, 100000).show_default();
+  verb.option("--out", arguments->out, "the folder that gets a folder of each run").show_default();
+  verb.option("--minutes", arguments->minutes, "that each run may take").between(1, 100000).show_default();
   add_shown(verb, arguments->shown);
-  verb.footer([] { return std::string("Words behind these are settings of each run, as --max_length 512.\n"); });
+  verb.footer([] { return std::string("Further words are settings of each run, as --max_length 512.\n"); });
   verb.others(race.settings);
   verb.action([arguments] { return race_and_show(*arguments); });
 }

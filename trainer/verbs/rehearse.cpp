@@ -44,7 +44,8 @@ void add_rehearse(bundle::Program& program) {
   const auto arguments = std::make_shared<RehearseArguments>();
   auto& [parallel, rehearsal, precision, tuner, lora_rank, timeout, memory, keeps, json] = *arguments;
   parallel.parallel_method = "fsdp";
-  const auto verb = program.verb("rehearse", "run one rank of a job on N ranks without its values or its ranks");
+  const auto verb =
+      program.verb("rehearse", "run one rank of a job on N ranks, without tensor values or the other ranks");
   verb.option("model", rehearsal.model, "a model folder, or its config.json").required().existing();
   verb.option("--ranks", rehearsal.ranks, "of the job").required().between(1, 1 << 20);
   verb.option("--rank", rehearsal.rank, "which one is rehearsed").between(0, 1 << 20);

@@ -17,7 +17,7 @@ std::map<std::string, double> expectations_in(const nlohmann::json& expected, co
   if (!of_part.contains(table)) return numbers;
   const auto place = part + "." + table;
   if (!of_part.at(table).is_object()) {
-    culprits.add("site.toml", {"has " + place + ", which is no table", place + " 不是表"});
+    culprits.add("site.toml", {"has " + place + ", which is not a table", place + " 不是表"});
     return numbers;
   }
   for (const auto& [name, value] : of_part.at(table).items()) {

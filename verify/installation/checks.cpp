@@ -83,7 +83,9 @@ void judge_identity(const std::vector<Measured>& all, const Site& site, Check& c
   const bool compared = hosts.size() > 1 || expected.contains("identity");
   culprits.settle(
       check,
-      {text + (compared ? "" : "; site.toml expects none ([installation] identity), nor is there a second host"),
+      {text + (compared
+                   ? ""
+                   : "; there is nothing to compare with: no identity in site.toml ([installation]), no second host"),
        text + (compared ? "" : "；site.toml 没有写明期望值（[installation] identity），也没有第二台主机可比较")});
 }
 

@@ -184,7 +184,7 @@ std::vector<CheckKind> method_checks() {
        [](const Site& site) { return job_with(site, "accumulation", "micro_batches", "2"); }},
       {"recompute",
        Level::Full,
-       {"Activations computed again are those that were kept", "重计算与保留激活值一致"},
+       {"Activations computed again equal the kept ones", "重计算与保留激活值一致"},
        {"recompute", "重计算"},
        [](const Site& site) { return job_with(site, "recompute", "recompute", "true"); }}};
   std::vector<CheckKind> kinds{one_process_kind(one)};

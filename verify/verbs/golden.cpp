@@ -49,7 +49,7 @@ void add_golden(bundle::Program& program) {
   const auto verb = program.verb("golden", "run a job outside and record what it computes, for [[golden]]");
   verb.option("job", arguments->job, "TOML file: name, verb, ranks, method, [settings], [tolerances]").required();
   verb.option("--out", arguments->out, "the file to write").required();
-  verb.option("--prefix", arguments->prefix, "folder laid out as the bundle; without: the one of this program");
+  verb.option("--prefix", arguments->prefix, "folder laid out as the bundle; without: this program's");
   verb.option("--device", arguments->device, "cpu or cuda").one_of({"cpu", "cuda"});
   verb.action([arguments] {
     record(*arguments);

@@ -381,13 +381,13 @@ void add_run(bundle::Program& program, char** argv) {
   verb.option("--level", arguments->level, "quick (about 1 minute), full (10) or burn (60)");
   verb.option("--out", arguments->out, "folder of the report; a stopped run with the same folder goes on");
   verb.option("--device", arguments->device, "auto, cpu or cuda");
-  verb.option("--prefix", arguments->prefix, "the generation to verify; without: the one of this program");
+  verb.option("--prefix", arguments->prefix, "the generation to verify; without: this program's");
   verb.option("--only", arguments->only, "checks whose names begin so; can be repeated");
   verb.option("--seed", arguments->seed, "of the data and weights that checks make; the same on every rank");
   verb.flag("--own-network", arguments->own_network,
             "run in a network of its own and count what tries to leave it; without: where calls cannot be watched");
   verb.option("--minutes", arguments->minutes,
-              "that each device repeats its quick steps, to see a device that is wrong more rarely (0: twice)");
+              "minutes for which each device repeats its quick steps, to find rarer faults (0: twice)");
   verb.option("--patience", arguments->patience, "seconds that one rank may take longer than the first");
   trainer::add_ranks(verb, arguments->ranks);
   verb.action([arguments, argv] {

@@ -26,7 +26,7 @@ Phrase part_of_level(Level level) {
 }
 
 Phrase left_out_by_only() {
-  return {"left out: whoever started this run chose other checks (--only)",
+  return {"left out: this run was started with other checks chosen (--only)",
           "未选中：启动本次运行时只选择了其他检查项（--only）"};
 }
 

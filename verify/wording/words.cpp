@@ -137,8 +137,8 @@ constexpr Entry kWords[] = {
     {Word::FirstDifference, "First difference at", "首个差异位于"},
     {Word::LargestDifference, "Largest difference", "最大差异"},
     {Word::PointsOf, "{} points before, {} after", "之前 {} 个点，之后 {} 个"},
-    {Word::DifferentLevels, "A and B were run at different levels: what only the higher one runs, and figures, which are of other sizes, count "
-     "neither as worse nor as better.",
+    {Word::DifferentLevels, "A and B were run at different levels: checks of the higher level alone, and figures (their sizes differ), "
+     "count neither as worse nor as better.",
      "A 与 B 的运行级别不同：仅较高级别运行的检查，以及测量规模不同的数值，均不计为变差或变好。"},
     {Word::CheckName, "Check", "检查"},
     {Word::MoreRows, "{} more rows; --json gives all", "另有 {} 行；--json 给出全部"},

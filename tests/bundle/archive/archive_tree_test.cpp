@@ -62,9 +62,9 @@ TEST_CASE("a path stands once, and nothing lies below what is no folder") {
   CHECK(std::string(tree.add_folder(path("a"))) == "a name stands twice");
   CHECK(std::string(tree.add_file(path("a"))) == "a name stands twice");
   CHECK(std::string(tree.add_link(path("a/b"), "x")) == "a name stands twice");
-  CHECK(std::string(tree.add_file(path("a/b/c"))) == "a member lies below one that is no folder");
+  CHECK(std::string(tree.add_file(path("a/b/c"))) == "a member's parent is not a folder");
   CHECK(tree.add_link(path("l"), "a") == nullptr);
-  CHECK(std::string(tree.add_file(path("l/x"))) == "a member lies below one that is no folder");
+  CHECK(std::string(tree.add_file(path("l/x"))) == "a member's parent is not a folder");
   CHECK(tree.links() == Links{{"l", "a"}});
 }
 

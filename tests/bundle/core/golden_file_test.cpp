@@ -64,13 +64,13 @@ TEST_CASE("a golden run that no site would take is refused with what was expecte
   CHECK_REFUSED(with("/settings/out", "/tmp"), Usage, "not for a golden run");
   CHECK_REFUSED(with("/settings/--device", "cuda"), Usage, "not for a golden run");
   CHECK_REFUSED(with("/settings/model", "../../etc"), Usage, "settings.model leaves the prefix");
-  CHECK_REFUSED(with("/settings/seed", 1), Usage, "a value that is no text");
+  CHECK_REFUSED(with("/settings/seed", 1), Usage, "a value other than text");
   CHECK_REFUSED(with("/rows", 0), Usage, "rows is 0");
   CHECK_REFUSED(with("/threads", 0), Usage, "threads is 0");
   CHECK_REFUSED(with("/losses/1", "inf"), Usage, "not finite");
   CHECK_REFUSED(with("/losses/1", 3), Usage, "not finite");
   CHECK_REFUSED(with("/norms", Json::array()), Usage, "not one of norms for each step");
-  CHECK_REFUSED(with("/inputs/a,b", kWeightsOfGolden), Usage, "a path that is none");
+  CHECK_REFUSED(with("/inputs/a,b", kWeightsOfGolden), Usage, "an invalid path");
   CHECK_REFUSED(with("/inputs/..~1x", kWeightsOfGolden), Format, "not safe");
   CHECK_REFUSED(with("/inputs/x", "abc"), Usage, "something else than a SHA-256");
   CHECK_REFUSED(with("/tolerances/fp32", "2"), Usage, "a tolerance is no share");

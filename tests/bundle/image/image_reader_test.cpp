@@ -224,7 +224,7 @@ TEST_CASE("an image that claims more than it has is refused before memory is tak
   refused(large_file(std::uint64_t{1} << 62), ErrorCode::Format, "more blocks than any image has");
   refused(large_file(std::uint64_t{1} << 45), ErrorCode::CannotCheck, "more names and blocks");
   refused(large_file(std::uint64_t{1} << 44), ErrorCode::Format, "");  // 512 MiB of blocks, of which none is there
-  refused(by_hand(4, number(1, 4) + number(0, 4)), ErrorCode::Format, "no file, folder or link");
+  refused(by_hand(4, number(1, 4) + number(0, 4)), ErrorCode::Format, "other than a file, folder or link");
 
   std::string fragments = Medium(each_kind_of_file()).bytes;
   fragments.replace(16, 4, number(838'860'801, 4));  // found by the fuzzer: 13 GB for a table

@@ -80,7 +80,7 @@ TEST_CASE("a catalogue of images with one fault is refused for it") {
   CHECK_REFUSED(parsed_images(changed_images("/images/0/media_type", "text/html")), Format, "media type");
   CHECK_REFUSED(parsed_images(changed_images("/images/0/manifest", image_digest("none").hex())), Format, "no file");
   CHECK_REFUSED(parsed_images(changed_images("/images/0/manifest", image_digest("layer").hex())), Format,
-                "none of its blobs");
+                "blobs lack its manifest");
   for (const char* other : {"tree", "other", "none"})
     CHECK_REFUSED(parsed_images(changed_images("/images/0/blobs/0", image_digest(other).hex())), Format, "no file");
   CHECK_REFUSED(parsed_images(changed_images("/images/0/blobs/0", "../../etc/passwd")), Format, "not a SHA-256");

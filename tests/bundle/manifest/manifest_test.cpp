@@ -170,12 +170,12 @@ TEST_CASE("code for GPUs and overruled checks are kept, and a fault in them is r
     CAPTURE(value.dump());
     CHECK_REFUSED(parse_manifest(write_json(json), "seal"), Format, reason);
   };
-  refused("/target/gpu_code", Json::object(), "or no such key");
+  refused("/target/gpu_code", Json::object(), "leave the key out");
   refused("/target/gpu_code", Json::array(), "components and what");
   refused("/target/gpu_code", {{"a b", "sm_75"}}, "a component and words");
   for (const Json& images : {Json(""), Json("SM_75"), Json(75), Json("sm_75\n"), Json(std::string(1001, 'a'))})
     refused("/target/gpu_code/torch-2.11.0", images, "a component and words");
-  refused("/target/overruled", Json::array(), "or no such key");
+  refused("/target/overruled", Json::array(), "leave the key out");
   refused("/target/overruled", {"gpu", "driver"}, "sorted and unique");
   refused("/target/overruled", {"gpu", "gpu"}, "sorted and unique");
   refused("/target/overruled", Json::array({"a b"}), "the name of a check");

@@ -238,17 +238,17 @@ TEST_CASE("an item that has the name of another one is not used, with stamps or 
   const std::string own = read_file(notes / "record.json"), others = read_file(program / "record.json");
   const Store store(site.prefix());
   CHECK(store.record(*entry, own).content == entry->content);
-  CHECK_REFUSED(store.record(*entry, others), Format, "not the one that its name says");
+  CHECK_REFUSED(store.record(*entry, others), Format, "content differs from its name");
   bundle::Entry tree = *entry;
   tree.kind = bundle::EntryKind::Tree;
-  CHECK_REFUSED(store.record(tree, own), Format, "not the one that its name says");
+  CHECK_REFUSED(store.record(tree, own), Format, "content differs from its name");
   SUBCASE("with stamps") {}
   SUBCASE("without") {
     fs::remove(site.prefix().stamps());
   }
   fs::remove_all(notes);
   fs::rename(program, notes);
-  CHECK_REFUSED(site.apply(site.second), Format, "not the one that its name says");
+  CHECK_REFUSED(site.apply(site.second), Format, "content differs from its name");
   CHECK(fs::read_symlink(site.current()) == "generations/0001");
 }
 

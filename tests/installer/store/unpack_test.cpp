@@ -126,9 +126,9 @@ TEST_CASE("a wheel cannot bring a program that is named as the interpreter") {
 
 TEST_CASE("a tar that writes through a link, or has a path twice, is refused") {
   check_apply_refused({tree_item("t.tar", {{tar_link("a", "b"), ""}, {tar_file("a/x"), "x"}})}, ErrorCode::Format,
-                      "below one that is no folder");
+                      "parent is not a folder");
   check_apply_refused({tree_item("t.tar", {{tar_file("a"), "1"}, {tar_file("a/x"), "x"}})}, ErrorCode::Format,
-                      "below one that is no folder");
+                      "parent is not a folder");
   check_apply_refused({tree_item("t.tar", {{tar_file("a"), "1"}, {tar_file("a"), "2"}})}, ErrorCode::Format, "twice");
   check_apply_refused({tree_item("t.tar", {{tar_folder("a"), ""}, {tar_link("a", "b"), ""}})}, ErrorCode::Format,
                       "twice");

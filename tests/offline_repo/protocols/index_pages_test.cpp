@@ -90,7 +90,7 @@ TEST_CASE("a version that says more than a version is in no requirements") {
     CHECK(requirements_of(catalogue).why_not.empty());
     catalogue.projects.at("torch").wheels.begin()->second.version = version;
     CHECK(requirements_of(catalogue).text.empty());
-    CHECK(requirements_of(catalogue).why_not == "torch has a version that is none");
+    CHECK(requirements_of(catalogue).why_not == "torch has an invalid version");
   }
 }
 

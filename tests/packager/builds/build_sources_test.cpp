@@ -154,7 +154,7 @@ TEST_CASE("what Git LFS keeps is fetched from a repository of this machine, and 
   std::string text(10'000, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), said));
   std::fclose(said);
-  CHECK(text.find("1 file(s) of which only Git LFS has the bytes, such as demo/model.bin") != text.npos);
+  CHECK(text.find("1 file(s) whose bytes only Git LFS has, such as demo/model.bin") != text.npos);
   write_file(source.folder / (".git/lfs/objects/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" + hex), bytes);
   const LockedWheel wheel = yard.build({source}).wheels.at(0);
   CHECK(yard.text_of(wheel, "demo/model.bin") == bytes);

@@ -152,7 +152,7 @@ TEST_CASE("the files of a tree are compared with its digests once, and a tree th
     CHECK(files_of(workshop.dir / "one/demo-1") == files_of(workshop.dir / "three/demo-1"));
     const KnownChunks known{Cache(workshop.cache())};
     fs::remove(workshop.cache() / "sha256" / known.compressed(workshop.lock.interpreter.sha256)->sha256.hex());
-    CHECK_REFUSED(workshop.pack("four"), Digest, "not the one that was locked");
+    CHECK_REFUSED(workshop.pack("four"), Digest, "differs from the locked one");
   }
 }
 

@@ -38,7 +38,7 @@ TEST_CASE("the variables of an index are those of uv, by its name") {
   CHECK(logins.of("https://host.invalid/files/x.whl") == HttpLogin{"me", "secret"});
   CHECK_FALSE(logins.of("https://other.invalid/files/x.whl"));
   CHECK(logins.remedy("https://host.invalid/files/x.whl").find("UV_INDEX_MY_INDEX_2_USERNAME") != std::string::npos);
-  CHECK(logins.remedy("https://host.invalid/files/x.whl").find("not accepted") != std::string::npos);
+  CHECK(logins.remedy("https://host.invalid/files/x.whl").find("does not accept") != std::string::npos);
   CHECK(logins.remedy("https://other.invalid/x").find("machine other.invalid login NAME") != std::string::npos);
   ::unsetenv("UV_INDEX_MY_INDEX_2_USERNAME");
   ::unsetenv("UV_INDEX_MY_INDEX_2_PASSWORD");

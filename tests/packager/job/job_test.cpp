@@ -156,7 +156,7 @@ TEST_CASE("a program of ours is named, and brings what belongs to it out of an i
   CHECK(folder.read(job + named("sealift-verify")).programs.front().source == root / "libexec/sealift-verify");
   CHECK(places(named("sealift-verify")) == "bin/sealift-verify* ");
   CHECK_REFUSED(folder.read(job + named("sealift-launch")), Usage, "--component tools");
-  CHECK_REFUSED(folder.read(job + named("../sh")), Usage, "none of Sealift's programs");
+  CHECK_REFUSED(folder.read(job + named("../sh")), Usage, "no program of this name");
   CHECK_REFUSED(folder.read(job + named("sealift-repo") + "into = \"bin/x\"\n"), Usage, "its own place");
   CHECK_REFUSED(folder.read(kGood + named("sealift-train")), Usage, "two programs have the same path");
   CHECK_REFUSED(folder.read(job + named("sealift-repo") + named("sealift-repo") + "form = 1\n"), Usage, "form");

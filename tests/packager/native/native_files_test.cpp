@@ -132,7 +132,7 @@ TEST_CASE("a broken ELF file is kept with its fault, and a digest that does not 
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(bytes));
   shelf.cache.adopt(shelf.dir / "bad", digest);
   shelf.lock.wheels.push_back({.name = "bad", .version = "1.0", .file_name = bad.file_name(), .sha256 = digest});
-  CHECK_REFUSED(shelf.read(), Digest, "not the one that its RECORD lists");
+  CHECK_REFUSED(shelf.read(), Digest, "differs from its RECORD");
 }
 
 TEST_CASE("what was read of a wheel that nobody hashed is believed while that lies there untouched") {

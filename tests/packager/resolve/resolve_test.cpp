@@ -156,7 +156,7 @@ TEST_CASE("the Python that uv gets tells uv about itself and runs nothing else")
   SUBCASE("and so is one that answers by other words") {
     std::filesystem::remove_all(dir / "canary");
     write_script(dir / "uv", "exit 0\n");
-    CHECK_REFUSED(given.require_silence(dir / "uv", dir.path()), CannotCheck, "runs no Python but the one");
+    CHECK_REFUSED(given.require_silence(dir / "uv", dir.path()), CannotCheck, "runs only the Python");
   }
   SUBCASE("a Python without distutils, as Debian 11 has it, is told to get it") {
     std::filesystem::remove_all(dir / "canary");

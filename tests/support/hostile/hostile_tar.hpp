@@ -55,10 +55,10 @@ inline HostileCases hostile_tars() {
   header("A01", "trailing-slash-on-a-file", 0, "a/\0"sv, "not safe");
   header("A01", "no-name", 0, "\0\0\0\0"sv, "not safe");
   pax("A01", "parent-in-pax", pax_record("path", "../" + long_path), "not safe");
-  parts("A02", "file-through-a-link", {{tar_link("a", "b"), ""}, {tar_file("a/x"), "x"}}, "no folder");
+  parts("A02", "file-through-a-link", {{tar_link("a", "b"), ""}, {tar_file("a/x"), "x"}}, "not a folder");
   parts("A02", "file-through-a-deep-link",
-        {{tar_folder("d"), ""}, {tar_link("d/l", "."), ""}, {tar_file("d/l/d/l/x"), "x"}}, "no folder");
-  parts("A02", "link-through-a-link", {{tar_link("a", "b"), ""}, {tar_link("a/x", "y"), ""}}, "no folder");
+        {{tar_folder("d"), ""}, {tar_link("d/l", "."), ""}, {tar_file("d/l/d/l/x"), "x"}}, "not a folder");
+  parts("A02", "link-through-a-link", {{tar_link("a", "b"), ""}, {tar_link("a/x", "y"), ""}}, "not a folder");
   parts("A02", "chain-that-climbs",
         {{tar_folder("d"), ""}, {tar_link("d/up", ".."), ""}, {tar_link("out", "d/up/.."), ""}}, "leads out");
   parts("A02", "chain-in-the-other-order",
@@ -79,7 +79,7 @@ inline HostileCases hostile_tars() {
   parts("A05", "filled-folder-becomes-a-link", {{tar_file("a/x"), ""}, {tar_link("a", "b"), ""}}, "twice");
   parts("A05", "link-becomes-a-file", {{tar_link("a", "b"), ""}, {tar_file("a"), "x"}}, "twice");
   parts("A05", "file-becomes-a-folder", {{tar_file("a"), "x"}, {tar_folder("a"), ""}}, "twice");
-  parts("A05", "file-below-a-file", {{tar_file("a"), "1"}, {tar_file("a/x"), "x"}}, "no folder");
+  parts("A05", "file-below-a-file", {{tar_file("a"), "1"}, {tar_file("a/x"), "x"}}, "not a folder");
   pax("A06", "pax-size-beside-ustar-size", pax_record("size", "512"), "two sizes");
   add("A06", "pax-size-for-a-small-file",
       pax_block(pax_record("size", "3")) + tampered_tar(good, 0, 124, "00000000000"), "spelling");

@@ -177,7 +177,8 @@ inline HostileCases hostile_wheels() {
   for (const char* module :
        {"nt.py", "msvcrt.py", "_wmi.abi3.so", "org/python/core.py", "java/lang/__init__.py", "_winapi/__init__.py",
         "_lzma.cpython-311-x86_64-linux-gnu.so", "_uuid.py", "demo-1.0.data/purelib/nt.py", "NT.py"})
-    files("W18", "module-" + std::to_string(number++), {{module, "x"}}, "as a part of that", ErrorCode::Conflict);
+    files("W18", "module-" + std::to_string(number++), {{module, "x"}}, "as a part of the library",
+          ErrorCode::Conflict);
   for (const char* file :
        {"etc/ipython/ipython_config.py", "etc/ipython/ipython_config.json", "etc/jupyter/x_config.py"})
     files("W18", "settings-" + std::to_string(number++), {{std::string("demo-1.0.data/data/") + file, "x"}},

@@ -88,7 +88,7 @@ inline HostileCases hostile_zips() {
   add("W02", "name-twice", make_zip({good, good}), "stands twice");
   add("W02", "name-twice-other-bytes", make_zip({good, {.name = "a", .bytes = "other"}}), "stands twice");
   add("W02", "file-and-folder", make_zip({{.name = "a/", .unix_mode = 0040755}, good}), "stands twice");
-  add("W02", "file-below-a-file", make_zip({good, {.name = "a/b", .bytes = "x"}}), "no folder");
+  add("W02", "file-below-a-file", make_zip({good, {.name = "a/b", .bytes = "x"}}), "not a folder");
   change(
       "W03", "two-names", [](ZipItem& i) { i.local_name = "b"; }, "disagree");
   change(

@@ -102,7 +102,7 @@ TEST_CASE("what is no result is refused by the file's name") {
   for (const auto& ranks : {json(0), json(-1), json(1e30), json("4"), json()}) {
     auto bad = result("ddp", 1, 1, 0);
     bad["world_size"] = ranks;
-    CHECK(refusal(bad).starts_with("FILE: its number of ranks is none from 1 to 1000000"));
+    CHECK(refusal(bad).starts_with("FILE: its number of ranks is not from 1 to 1000000"));
   }
 }
 

@@ -120,11 +120,12 @@ TEST_CASE("targets match as PEFT's do: by the last parts of a path; all-linear l
   CHECK(adapted({"q_proj"}) == Paths{"layer0.q_proj", "layer1.q_proj", "layer2.q_proj"});
   CHECK(adapted({"layer1.q_proj", "lm_head"}) == Paths{"layer1.q_proj", "lm_head"});
   CHECK(adapted({"all-linear"}).size() == 6);
-  CHECK_THROWS_WITH_AS(adapted({"q_proj", "proj"}),
-                       doctest::Contains("'proj', which is no projection of the model; there are: lm_head, o_proj, "
-                                         "q_proj"),
-                       c10::Error);
-  CHECK_THROWS_WITH_AS(adapted({"gain"}), doctest::Contains("'gain', which is no projection"), c10::Error);
+  CHECK_THROWS_WITH_AS(
+      adapted({"q_proj", "proj"}),
+      doctest::Contains("'proj'; the model has no projection of this name; there are: lm_head, o_proj, "
+                        "q_proj"),
+      c10::Error);
+  CHECK_THROWS_WITH_AS(adapted({"gain"}), doctest::Contains("'gain'; the model has no projection"), c10::Error);
   const auto matching = [](const std::string& expression) {
     Stack stack;
     return add_lora(*stack, {.target_regex = expression});
@@ -195,8 +196,8 @@ TEST_CASE("options that cannot be meant are refused by name") {
   refused({.alpha = kInfinity}, "lora_alpha");
   refused({.dropout = 1}, "lora_dropout is 1");
   refused({.target_modules = {}}, "target_modules is empty");
-  refused({.modules_to_save = {"q_proj"}}, "no module that can be trained whole");
-  refused({.modules_to_save = {"layer1"}}, "no module that can be trained whole");
+  refused({.modules_to_save = {"q_proj"}}, "no module of this name can be trained whole");
+  refused({.modules_to_save = {"layer1"}}, "no module of this name can be trained whole");
   refused({.modules_to_save = {""}}, "modules_to_save has an empty name");
 }
 

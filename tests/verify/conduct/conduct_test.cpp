@@ -249,7 +249,7 @@ TEST_CASE("a check that nobody chose, and one that no rank measured, are NOT RUN
   REQUIRE(checks.size() == 2);
   CHECK(checks[0].outcome == Outcome::Pass);
   CHECK(checks[1].outcome == Outcome::NotRun);
-  CHECK(checks[1].reason.en == "left out: whoever started this run chose other checks (--only)");
+  CHECK(checks[1].reason.en == "left out: this run was started with other checks chosen (--only)");
   CHECK(!fs::exists(folder.path / "out/checks/machine.other.json"));
 
   auto site = site_of(0, 1, folder.path);

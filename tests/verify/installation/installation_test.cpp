@@ -149,7 +149,7 @@ TEST_CASE("the identity of one host says that nothing was expected of it, where 
     return run_one("installation.identity", prefix.site(expected)).reason.en;
   };
   CHECK(said(Json::object()) ==
-        "llm 7, ab12; site.toml expects none ([installation] identity), nor is there a second host");
+        "llm 7, ab12; there is nothing to compare with: no identity in site.toml ([installation]), no second host");
   CHECK(said({{"identity", "ab12"}}) == "llm 7, ab12");
 }
 
