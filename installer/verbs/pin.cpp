@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pin: keeps a generation from gc until unpin.
+// pin: keeps a generation from gc. unpin: lets gc remove it again.
 #include <memory>
 
 #include "installer/generations/pins.hpp"
@@ -16,23 +16,34 @@ struct PinOptions {
   bool json = false;
 };
 
-int run(const PinOptions& options) {
+int run(const PinOptions& options, bool pinned) {
   Disk disk;
-  const bool changed = pin_generation(Prefix(options.prefix), options.generation, disk);
-  bundle::print(options.json, {{"generation", options.generation}, {"pinned", true}, {"changed", changed}},
-                "generation " + std::to_string(options.generation) + " is " + (changed ? "" : "already ") + "pinned\n");
+  const Prefix prefix(options.prefix);
+  const bool changed =
+      pinned ? pin_generation(prefix, options.generation, disk) : unpin_generation(prefix, options.generation, disk);
+  bundle::print(options.json, {{"generation", options.generation}, {"pinned", pinned}, {"changed", changed}},
+                "generation " + std::to_string(options.generation) + " is " + (changed ? "" : "already ") +
+                    (pinned ? "pinned\n" : "not pinned\n"));
   return 0;
+}
+
+void add(bundle::Program& program, const char* name, const char* about, bool pinned) {
+  const bundle::Verb verb = program.verb(name, about);
+  const auto options = std::make_shared<PinOptions>();
+  verb.json(options->json);
+  verb.option("N", options->generation, "the generation's number").required();
+  add_prefix(verb, options->prefix);
+  verb.action([options, pinned] { return run(*options, pinned); });
 }
 
 }  // namespace
 
 void add_pin(bundle::Program& program) {
-  const bundle::Verb verb = program.verb("pin", "keep a generation, whatever gc is told");
-  const auto options = std::make_shared<PinOptions>();
-  verb.json(options->json);
-  verb.option("N", options->generation, "the generation's number").required();
-  add_prefix(verb, options->prefix);
-  verb.action([options] { return run(*options); });
+  add(program, "pin", "keep a generation, whatever gc is told", true);
+}
+
+void add_unpin(bundle::Program& program) {
+  add(program, "unpin", "let gc remove a generation again", false);
 }
 
 }  // namespace sealift::installer
