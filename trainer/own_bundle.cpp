@@ -4,8 +4,8 @@
 // a malformed record ends in a text, not in a failed training.
 #include "trainer/own_bundle.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include "sealift/bundle/core/fields.hpp"
+
 #include <cstdint>
 #include <fstream>
 #include <optional>
@@ -64,12 +64,6 @@ bool is_identity(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-bool is_name(const std::string& text) {
-  return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
-  });
-}
-
 Json unreadable(const std::string& why) {
   return "unreadable: generation.json " + why;
 }
@@ -97,8 +91,9 @@ Json bundle_at(const fs::path& root) {
   if (!in) return unreadable("cannot be opened");
   Outermost found;
   if (!nlohmann::json::sax_parse(in, &found)) return unreadable("is not the installer's JSON");
-  const bool whole = found.name && is_name(*found.name) && found.identity && is_identity(*found.identity) &&
-                     found.version && *found.version < kMaxNumber && found.generation && *found.generation < kMaxNumber;
+  const bool whole = found.name && bundle::is_plain_name(*found.name) && found.identity &&
+                     is_identity(*found.identity) && found.version && *found.version < kMaxNumber && found.generation &&
+                     *found.generation < kMaxNumber;
   if (!whole) return unreadable("does not say name, version, identity and generation");
   return {{"name", *found.name},
           {"version", *found.version},

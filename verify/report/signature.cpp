@@ -7,11 +7,7 @@
 #include "verify/report/digests.hpp"
 #include "verify/report/folder.hpp"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
+#include "bundle/core/openssl.hpp"
 
 #include <array>
 #include <memory>
@@ -21,17 +17,6 @@ namespace sealift::verify {
 namespace {
 
 constexpr std::string_view kSm2Id = "1234567812345678";
-
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* handle) const {
-    Free(handle);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Context = std::unique_ptr<EVP_MD_CTX, Freer<EVP_MD_CTX_free>>;
 
 struct KindFacts {
   KeyKind kind;
@@ -59,7 +44,7 @@ bool is_kind(const EVP_PKEY* key, const KindFacts& facts) {
   return EVP_PKEY_get_group_name(key, group, sizeof group, nullptr) == 1 && group == std::string(facts.group);
 }
 
-std::string der_of(const Key& key) {
+std::string der_of(const bundle::KeyHandle& key) {
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(key.get(), &der);
   if (size <= 0) throw std::runtime_error("libcrypto cannot write a public key");
@@ -91,8 +76,8 @@ SiteKey read_site_key(const std::filesystem::path& file) {
   }
   // sha256_of starts libcrypto without the host's configuration.
   sha256_of({});
-  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const Key key(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr) : nullptr);
+  const bundle::BioHandle bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const bundle::KeyHandle key(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr) : nullptr);
   ERR_clear_error();
   if (!key) throw std::invalid_argument(file.string() + " holds no public key in PEM");
   for (const auto& facts : kKinds) {
@@ -105,8 +90,8 @@ SiteKey read_site_key(const std::filesystem::path& file) {
 
 bool signature_holds(const SiteKey& key, const std::string& message, const std::string& signature) {
   const auto* cursor = bytes_of(key.spki);
-  const Key handle(d2i_PUBKEY(nullptr, &cursor, static_cast<long>(key.spki.size())));
-  const Context context(EVP_MD_CTX_new());
+  const bundle::KeyHandle handle(d2i_PUBKEY(nullptr, &cursor, static_cast<long>(key.spki.size())));
+  const bundle::MdContext context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* inner = nullptr;
   const bool ready = handle && context &&
                      EVP_DigestVerifyInit_ex(context.get(), &inner, facts_of_kind(key.kind).digest, nullptr, nullptr,
