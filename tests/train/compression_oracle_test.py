@@ -16,7 +16,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_
 from torch.nn import functional as F
 
 sys.dont_write_bytecode = True  # no folder of caches among the sources
-from oracle_test import Ranks, read
+from oracle_test import read, run_both
 
 IN, WIDTH, OUT, ROWS, STEPS = 20, 48, 7, 12, 10
 Case = collections.namedtuple(
@@ -128,21 +128,11 @@ def peer(cases, out):
 
 
 def main():
-    program = sys.argv[1]
+    commands = {"ours": [sys.argv[1]], "theirs": [sys.executable, __file__, "--peer"]}
     failed = []
     with tempfile.TemporaryDirectory() as work:
         for world in (2, 3):
-            folders = {}
-            for side in ("ours", "theirs"):
-                folders[side] = os.path.join(work, f"{side}{world}")
-                os.mkdir(folders[side])
-                path = folders[side] + ".cases"
-                with open(path, "w") as file:
-                    for case in CASES:
-                        told = case._replace(**WRONG.get(case.name, {})) if side == "ours" else case
-                        file.write(" ".join(map(str, told)) + "\n")
-                command = [program] if side == "ours" else [sys.executable, __file__, "--peer"]
-                Ranks([*command, path, folders[side]], world).wait()
+            folders = run_both(commands, world, CASES, WRONG, work)
             for case in CASES:
                 if case.name == "wrong_dtype" and world == 3:
                     continue  # within the tolerance there

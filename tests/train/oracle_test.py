@@ -209,22 +209,27 @@ def compare(name, ours, theirs):
     return result
 
 
+def run_both(commands, world, cases, wrong, work):
+    """Runs each side's command on `world` ranks with its cases; the folders of what they wrote. Ours is told what is `wrong`."""
+    folders = {}
+    for side, command in commands.items():
+        folders[side] = os.path.join(work, f"{side}{world}")
+        os.mkdir(folders[side])
+        path = folders[side] + ".cases"
+        with open(path, "w") as file:
+            for case in cases:
+                told = case._replace(**wrong.get(case.name, {})) if side == "ours" else case
+                file.write(" ".join(map(str, told)) + "\n")
+        Ranks([*command, path, folders[side]], world).wait()
+    return folders
+
+
 def main():
-    program = sys.argv[1]
+    commands = {"ours": [sys.argv[1]], "theirs": [sys.executable, __file__, "--peer"]}
     failed = []
     with tempfile.TemporaryDirectory() as work:
         for world, cases in CASES.items():
-            folders = {}
-            for side in ("ours", "theirs"):
-                folders[side] = os.path.join(work, f"{side}{world}")
-                os.mkdir(folders[side])
-                path = folders[side] + ".cases"
-                with open(path, "w") as file:
-                    for case in cases:
-                        told = case._replace(**WRONG.get(case.name, {})) if side == "ours" else case
-                        file.write(" ".join(map(str, told)) + "\n")
-                command = [program] if side == "ours" else [sys.executable, __file__, "--peer"]
-                Ranks([*command, path, folders[side]], world).wait()
+            folders = run_both(commands, world, cases, WRONG, work)
             for case in cases:
                 result = compare(case.name, folders["ours"], folders["theirs"])
                 # Not "greater than": NaN must not pass for agreement.
@@ -238,7 +243,7 @@ def main():
         sys.exit(f"FAILED: {', '.join(failed)}; within {TOLERANCE:g} is the same, and what is wrong on purpose must differ")
 
 
-if __name__ == "__main__":  # compression_oracle_test.py takes Ranks and read from here
+if __name__ == "__main__":  # compression_oracle_test.py takes run_both and read from here
     if sys.argv[1] == "--peer":
         peer(*sys.argv[2:])
     else:

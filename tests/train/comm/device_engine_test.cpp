@@ -6,7 +6,7 @@
 
 #include <sealift/train.hpp>
 
-#include "tests/support/ranks.hpp"
+#include "tests/train/comm/reporting_ranks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,57 +16,24 @@ namespace {
 
 using namespace sealift::train;
 using sealift::test::FakeFabric;
+using sealift::test::gather;
 using sealift::test::on_ranks;
+using sealift::test::reduce;
+using sealift::test::says;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-std::string first_line(const std::exception& error) {
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 /// Runs `body(groups, rank)` as every rank of `mesh` over `fabric`; returns what each rank caught and reported.
 template <class Body>
 std::vector<std::string> what_ranks_say(const std::shared_ptr<FakeFabric>& fabric, const Mesh& mesh, Body body,
                                         milliseconds timeout = std::chrono::seconds(8),
                                         OrderCheck check = OrderCheck::NewOnly) {
-  std::vector<std::string> said(static_cast<std::size_t>(mesh.world_size()));
-  on_ranks(
-      mesh.world_size(),
-      [&](const World& world) {
-        const auto groups = make_groups(world, mesh, {.order_check = check, .device_engine = fabric->factory()});
-        try {
-          body(groups, world.rank);
-        } catch (const std::exception& error) {
-          groups.report_failure(first_line(error));
-          said[static_cast<std::size_t>(world.rank)] = first_line(error);
-        }
-      },
-      timeout);
-  return said;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE("'" << text << "' does not say '" << part << "'");
-  return false;
+  return sealift::test::what_ranks_say(mesh, std::move(body),
+                                       {.order_check = check, .device_engine = fabric->factory()}, timeout);
 }
 
 at::Tensor values(std::int64_t rank, std::int64_t numel, at::ScalarType dtype = at::kFloat) {
   return torch::arange(numel, at::kLong).mul(7).add(rank * 3).remainder(61).sub(30).to(dtype);
-}
-
-void gather(const Groups& groups, const std::string& unit, std::int64_t n = 2) {
-  auto group = groups.shard;
-  auto whole = torch::empty({group.size() * n});
-  group.all_gather(whole, torch::ones({n}), unit).wait();
-}
-
-void reduce(const Groups& groups, const std::string& unit, std::int64_t n = 3) {
-  auto group = groups.shard;
-  auto part = torch::empty({n});
-  group.reduce_scatter(part, torch::ones({group.size() * n}), unit).wait();
 }
 
 TEST_CASE("every operation gives on a device what it gives over Gloo") {

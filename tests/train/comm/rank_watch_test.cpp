@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that disagree, fail, die or stop: every other rank must say so, in time, and none may hang or abort.
 // In disagreements ranks are threads; where a process dies, this program starts itself as the ranks of a scenario.
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <sealift/train.hpp>
 
-#include "tests/support/ranks.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/train/comm/reporting_ranks.hpp"
 
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -21,53 +21,14 @@
 namespace {
 
 using namespace sealift::train;
+using sealift::test::first_line;
+using sealift::test::gather;
 using sealift::test::on_ranks;
+using sealift::test::reduce;
+using sealift::test::says;
+using sealift::test::what_ranks_say;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-std::string first_line(const std::exception& error) {
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-/// Runs `body(groups, rank)` as every rank, like a program that reports what it catches; returns what each rank caught.
-template <class Body>
-std::vector<std::string> what_ranks_say(Mesh mesh, Body body, GroupOptions options = {},
-                                        milliseconds timeout = std::chrono::seconds(8)) {
-  std::vector<std::string> said(static_cast<std::size_t>(mesh.world_size()));
-  on_ranks(
-      mesh.world_size(),
-      [&](const World& world) {
-        const auto groups = make_groups(world, mesh, options);
-        try {
-          body(groups, world.rank);
-        } catch (const std::exception& error) {
-          groups.report_failure(first_line(error));
-          said[static_cast<std::size_t>(world.rank)] = first_line(error);
-        }
-      },
-      timeout);
-  return said;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE("'" << text << "' does not say '" << part << "'");
-  return false;
-}
-
-void gather(const Groups& groups, const std::string& unit, std::int64_t n = 2, at::ScalarType dtype = at::kFloat) {
-  auto group = groups.shard;
-  auto whole = torch::empty({group.size() * n}, dtype);
-  group.all_gather(whole, torch::ones({n}, dtype), unit).wait();
-}
-
-void reduce(const Groups& groups, const std::string& unit, std::int64_t n = 3, std::uint64_t detail = 0) {
-  auto group = groups.shard;
-  auto part = torch::empty({n});
-  group.reduce_scatter(part, torch::ones({group.size() * n}), unit, detail).wait();
-}
 
 TEST_CASE("ranks that come to different collectives both say what each came to, at once") {
   const auto start = Clock::now();
