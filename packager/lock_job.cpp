@@ -240,13 +240,13 @@ PythonSide python_side(const LockOptions& options, Job& job, const fs::path& fol
   return {.interpreter = interpreter, .means = std::move(means), .indexes = std::move(indexes)};
 }
 
-LockedPython lock_packages(PythonSide& side, const Lock& lock, const Job& job, const LockOptions& options,
-                           const HttpLogins& logins, SeenAhead& ahead, bundle::Progress& progress) {
+LockedPython lock_packages(PythonSide& side, const Lock& lock, const Job& job, const HttpLogins& logins,
+                           SeenAhead& ahead, bundle::Progress& progress) {
   PythonLock packages(job, side.means, progress);
   do {
     packages.ask();
     write_evidence(side.means.folder, job, packages.pylock());
-    if (!packages.choice().sources.empty() && options.ask_sizes)
+    if (!packages.choice().sources.empty())
       check_published(with_published(lock, packages.choice(), logins), side.means.cache, logins, ahead);
   } while (!packages.build());
   return packages.finish();
@@ -279,7 +279,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   Refusals refusals;  // what the one part refuses is no reason to ask the others in another run
   LockedPython python;
   SeenAhead ahead;
-  if (side) refusals.ask([&] { python = lock_packages(*side, lock, job, options, logins, ahead, progress); });
+  if (side) refusals.ask([&] { python = lock_packages(*side, lock, job, logins, ahead, progress); });
   refusals.ask([&] { lock.models = list_models(job.models, cache, progress); });
   refusals.ask([&] { lock.apt = lock_apt(job.apt, job.target.arch, cache, progress); });
   refusals.ask([&] { lock.rpm = lock_rpm(job.rpm, job.target.arch, cache, progress); });
@@ -295,7 +295,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   lock.variables = variables_of(findings, lock, job);
   for (const std::string& warning : kernel_questions(lock.wheels, lock.kernels)) progress.warn(warning);
   if (!findings.empty()) add_needs(findings, who_needs(job, side->means.tools.uv, side->means.uv_python, python.facts));
-  if (options.ask_sizes) fill_sizes(lock.wheels, logins);
+  fill_sizes(lock.wheels, logins);
   lock.glibc_floor = check_glibc_floor({}, job.target.glibc);
 
   // The interpreter's tree, programs, and the libraries that they share.
@@ -329,7 +329,7 @@ LockResult lock_job(const LockOptions& options, bundle::Progress& progress) {
   const std::string text = write_lock(lock, folder);
   ToldWarnings told(cache, bundle::sha256(bundle::as_bytes(text)));
   told.begin_anew();
-  check_contents(lock, cache, options.ask_sizes, logins, ahead, told, progress);
+  check_contents(lock, cache, logins, ahead, told, progress);
 
   replace_text(file, text);
   told.close(progress);

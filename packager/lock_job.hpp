@@ -19,7 +19,6 @@ struct LockOptions {
   std::filesystem::path patchelf;            // empty: PATH
   std::filesystem::path launcher;            // empty: the sealift-start beside the running program
   Isolation isolation = Isolation::Sandbox;  // of what is built
-  bool ask_sizes = true;                     // ask the servers for sizes, and for the directories of wheels
 };
 
 struct LockResult {

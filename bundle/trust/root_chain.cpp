@@ -205,10 +205,4 @@ TrustState follow_roots(TrustState state, const std::vector<Envelope>& envelopes
   return state;
 }
 
-TrustState accept_roots(TrustState state, const std::vector<SignedRoot>& chain, const std::string& where) {
-  std::vector<Envelope> envelopes;
-  for (const SignedRoot& link : chain) envelopes.push_back(link.envelope);
-  return follow_roots(std::move(state), envelopes, where);
-}
-
 }  // namespace sealift::bundle

@@ -49,7 +49,7 @@ void check_published(const Lock& lock, const Cache& cache, const HttpLogins& log
   }
 }
 
-void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, const HttpLogins& logins, SeenAhead& ahead,
+void check_contents(const Lock& lock, const Cache& cache, const HttpLogins& logins, SeenAhead& ahead,
                     ToldWarnings& told, bundle::Progress& progress) {
   const auto away = std::count_if(lock.wheels.begin(), lock.wheels.end(),
                                   [&](const LockedWheel& wheel) { return !cache.contains(wheel.sha256); });
@@ -61,7 +61,7 @@ void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, cons
     const PackPlan plan = plan_pack(lock, contents, {}, cache);
     warn_of_contents(plan, told, progress);
     check_native(plan, cache, {}, told, progress);
-  } else if (ask_servers && !check_ahead(lock, contents, cache, logins, ahead)) {
+  } else if (!check_ahead(lock, contents, cache, logins, ahead)) {
     progress.note("some files could not be looked into before they are fetched: create checks them");
   }
 }

@@ -20,9 +20,9 @@ void check_profile(const Lock& lock, bundle::Progress& progress);
 void check_published(const Lock& lock, const Cache& cache, const HttpLogins& logins, SeenAhead& ahead);
 
 // All that `create` checks if all wheels happen to be here already, and else what the directories and small members of
-// the others tell, which their servers are asked for where `ask_servers` says so, unless `ahead` has seen them. Throws
-// as plan_pack and check_native.
-void check_contents(const Lock& lock, const Cache& cache, bool ask_servers, const HttpLogins& logins, SeenAhead& ahead,
+// the others tell; their servers are asked for these, unless `ahead` has seen them. Throws as plan_pack and
+// check_native.
+void check_contents(const Lock& lock, const Cache& cache, const HttpLogins& logins, SeenAhead& ahead,
                     ToldWarnings& told, bundle::Progress& progress);
 
 }  // namespace sealift::packager

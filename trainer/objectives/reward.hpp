@@ -12,15 +12,6 @@ struct RewardOptions {
   double center_coefficient = 0;  ///< of (chosen + rejected)², which keeps scores around 0 (arXiv:2312.09244 §2)
 };
 
-/// [sequences] int64: where in the flattened [batch * time] the last token of each sequence stands, at which a value
-/// head reads its score. `sequence` [batch, time] as a batch gives it; every sequence must have a token.
-inline at::Tensor last_tokens(const at::Tensor& sequence, std::int64_t sequences) {
-  const auto flat = sequence.flatten();
-  const auto index = flat.masked_fill(flat < 0, sequences);
-  const auto places = torch::arange(flat.numel(), flat.options());
-  return torch::zeros({sequences + 1}, flat.options()).scatter_reduce(0, index, places, "amax").narrow(0, 0, sequences);
-}
-
 /// sum = Σ -log σ(chosen - rejected - margin) + c Σ (chosen + rejected)². `scores` [2 * pairs], chosen before rejected;
 /// `margins` [pairs] or undefined. Metrics: accuracy, margin, mean_reward.
 inline Objective reward_loss(const at::Tensor& scores, const at::Tensor& margins = {},

@@ -40,15 +40,11 @@ inline constexpr std::size_t kMaxChainSignatures = 8 * kMaxRootChain;
 // more than kMaxChainSignatures it throws CannotCheck before it looks at one: nobody has vouched for the chain yet.
 std::vector<SignedRoot> read_root_chain(const std::vector<Envelope>& envelopes, const std::string& where);
 
-// The same as accept_roots below, of a chain that nobody has vouched for yet, and for a state that leads on into it:
-// links before the accepted root are not looked at; each later one is checked by the root before it first, and parsed
-// only then. Whatever a stranger put into `envelopes`, it costs at most the checks of the signatures that stand under
-// the site's own roots in it, and one more.
+// The state after everything in `envelopes` that leads on from it was accepted. A chain that ends before the accepted
+// root changes nothing: it was made before a rotation. Throws when the pinned root is not in the chain, or another root
+// stands where an accepted one should. Nobody has vouched for the chain yet: links before the accepted root are not
+// looked at; each later one is checked by the root before it first, and parsed only then. Whatever a stranger put into
+// `envelopes`, it costs at most the checks of the signatures that stand under the site's own roots in it, and one more.
 TrustState follow_roots(TrustState state, const std::vector<Envelope>& envelopes, const std::string& where);
-
-// The state after everything in `chain` that leads on from it was accepted. A chain that ends before the accepted root
-// changes nothing: it was made before a rotation. Throws when the pinned root is not in the chain, or another root
-// stands where an accepted one should.
-TrustState accept_roots(TrustState state, const std::vector<SignedRoot>& chain, const std::string& where);
 
 }  // namespace sealift::bundle
