@@ -172,7 +172,7 @@ TEST_CASE("W13: what setuptools is known to write is accepted") {
 }
 
 #ifndef SEALIFT_SANITIZED
-TEST_CASE("all of this took less than 256 MiB") {
+TEST_CASE("memory of all readers stayed below 256 MiB") {
   struct rusage usage {};
   REQUIRE(::getrusage(RUSAGE_SELF, &usage) == 0);
   CHECK(usage.ru_maxrss < 256 * 1024);

@@ -130,7 +130,8 @@ TEST_CASE("only the folders that are named are written, and none is a usage erro
   CHECK(desk.found().size() == 2);
 }
 
-TEST_CASE("what is there already is left as it is, and another file in the way stops all before a byte is written") {
+TEST_CASE(
+    "files of the same bytes are left as they are, and another file in the way stops all before a byte is written") {
   const Desk desk;
   const MadeBundle made = desk.make(full());
   desk.run(made);

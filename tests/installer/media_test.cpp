@@ -99,7 +99,7 @@ TEST_CASE("a missing volume is asked for by its name and found in the folder tha
   site.check_installed();
 }
 
-TEST_CASE("when nobody has the volume the fault stands, and only what was not finished is read again") {
+TEST_CASE("a volume that nobody has is a fault, and only what was not finished is read again") {
   Discs site;
   const std::size_t last = site.made.manifest.payload.volumes.size() - 1;
   site.put_on_shelf(last);

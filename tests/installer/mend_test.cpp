@@ -120,7 +120,7 @@ TEST_CASE("a medium that is whole needs no mending, and nothing is written") {
   CHECK(text_of(site.verify()).find("recovery chunks are here and right") != std::string::npos);
 }
 
-TEST_CASE("more than can be mended is refused with what is missing, and nothing is written") {
+TEST_CASE("damage that cannot be mended is refused with what is missing, and nothing is written") {
   const Scratched site;
   for (std::uint64_t i = 0; i <= site.layout().parity(); ++i) site.scratch_piece(site.layout().piece_at(0, i));
   CHECK_REFUSED(site.mend(), Digest, "lack 1 chunks more");

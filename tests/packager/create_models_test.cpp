@@ -377,7 +377,7 @@ TEST_CASE("a folder that changed after it was locked is refused by the file's na
   CHECK_FALSE(fs::exists(workshop.dir / "out/demo-1"));
 }
 
-TEST_CASE("what only the bytes tell is found before a bundle is written") {
+TEST_CASE("faults that only the bytes tell are found before a bundle is written") {
   Workshop workshop;
   test::ModelFiles files = tiny_model();
   const JobModel job = workshop.hub_job();

@@ -274,7 +274,7 @@ TEST_CASE("several creates in one cache at once all make the bundle") {
   }
 }
 
-TEST_CASE("of several that write one bundle at once each has it to itself or is told who has it") {
+TEST_CASE("several writers of one bundle: each has it to itself or is told who has it") {
   const test::TempDir dir;
   const fs::path folder = dir / "demo-1", partial = dir / ".demo-1.partial";
   std::atomic<int> whole{0};

@@ -115,7 +115,7 @@ TEST_CASE("lock refuses what wheels must not have before any of them is fetched"
   CHECK_FALSE(fs::exists(desk.dir / "de.mo.lock.toml"));
 }
 
-TEST_CASE("all that is wrong with wheels is one message, and its rules, pasted whole, end in a lock") {
+TEST_CASE("wheels' faults are one message, and its rules, pasted whole, end in a lock") {
   if (no_python()) return;
   const Desk desk;
   desk.add({.name = "starter", .files = {{"starter.pth", "import sys; sys.flags\n"}}});
@@ -142,7 +142,7 @@ TEST_CASE("all that is wrong with wheels is one message, and its rules, pasted w
   CHECK(result.lock.owners.size() == 1);
 }
 
-TEST_CASE("all that is wrong with a job file is told in one message, whichever tables it is in") {
+TEST_CASE("a job file's faults are one message, whichever tables they are in") {
   if (no_python()) return;
   const Desk desk;
   std::string text = read_file(desk.dir / "job.toml");

@@ -89,7 +89,7 @@ TEST_CASE("YAML that two readers could see differently is refused with its line"
   CHECK_REFUSED(yaml("a: !own {b: 1}\n"), Format, "it has a tag");
 }
 
-TEST_CASE("what is no YAML is refused with its line") {
+TEST_CASE("text other than YAML is refused with its line") {
   CHECK_REFUSED(yaml("a: 1\n  b: 2\n"), Format, "job.yaml, line 2");
   CHECK_REFUSED(yaml("a: [1, 2\n"), Format, "not acceptable");
   CHECK_REFUSED(yaml("a: 'b\n"), Format, "not acceptable");

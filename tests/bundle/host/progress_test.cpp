@@ -35,7 +35,7 @@ TEST_CASE("a note is a line, and a warning says that it is one") {
         }) == "resolving\nwarning: no wheel\n");
 }
 
-TEST_CASE("what is told again and again is a line every ten seconds where there is no terminal") {
+TEST_CASE("progress without a terminal is a line every ten seconds") {
   CHECK(printed([](Progress& progress) {
           progress.tell("the build: 3 s: [1/72] nvcc");
           progress.tell("the build: 4 s: [2/72] nvcc");

@@ -178,7 +178,7 @@ TEST_CASE("a byte that is not what the list says is never given, and its place i
   CHECK((seen(image) == tree.expected()));
 }
 
-TEST_CASE("what is no image, and images with features that ours have not, are refused") {
+TEST_CASE("other files than images, and images with features that ours lack, are refused") {
   const auto refused = [](const std::string& bytes, const std::string& why) {
     const Medium medium(bytes);
     const CheckedRange range(medium.reader(), 0, bytes.size(), kMemory);

@@ -88,7 +88,7 @@ TEST_CASE("the oldest kernel is read from the note that says it, and from no oth
   CHECK(floor().empty());
 }
 
-TEST_CASE("what is no ELF file is said to be none") {
+TEST_CASE("other files than ELF are told apart") {
   for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), std::string(1000, '\0')}) {
     MemorySource source(Bytes(as_bytes(bytes).begin(), as_bytes(bytes).end()), "x");
     CHECK_FALSE(read_elf(source));

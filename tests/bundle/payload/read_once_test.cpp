@@ -93,7 +93,7 @@ TEST_CASE("what is wanted once does not come into the system's cache, and is the
   CHECK(there.in_memory() > 20 * kChunk / kPage);
 }
 
-TEST_CASE("what is in memory is taken from there") {
+TEST_CASE("chunks in memory are taken from there") {
   const OnDisk there;
   if (!there.can()) return;
   const std::string& name = there.payload.volumes[1].name;

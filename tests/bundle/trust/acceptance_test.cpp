@@ -317,7 +317,7 @@ TEST_CASE("a fips root says when no FIPS provider did the checking") {
   CHECK(warnings[0].find("no FIPS provider") != std::string::npos);
 }
 
-TEST_CASE("where there is a FIPS provider it does the checking, and what it cannot check is not called tampered with") {
+TEST_CASE("a FIPS provider does the checking, and what it cannot check is not called tampered with") {
   OSSL_provider_init_fn* const empty = [](const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH** out,
                                           void** context) {
     static const OSSL_DISPATCH kNothing[] = {{0, nullptr}};

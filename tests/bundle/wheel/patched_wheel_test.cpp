@@ -234,7 +234,7 @@ TEST_CASE("what a patch must carry cannot be left to the store") {
   }
 }
 
-TEST_CASE("what is made of another base than the patch was made for is refused by its digest") {
+TEST_CASE("a patch on another base than its own is refused by its digest") {
   const TinyWheel base = with_library(kSmall), wheel = with_changed_library(kSmall);
   const std::string patch = make_patch(wheel, base);
   MemorySource stored = memory_source(patch, "patch");

@@ -155,7 +155,7 @@ TEST_CASE("the catalogue of an added bundle stays in the bundle, where a reposit
   CHECK_FALSE(fs::exists(site.current() / bundle::kHubCataloguePlace));
 }
 
-TEST_CASE("what may not be added is refused before anything is written, with what to do instead") {
+TEST_CASE("additions that are not allowed are refused before anything is written, with what to do instead") {
   const Added site;
   TinyBundle tiny = weights();
   std::string words;
@@ -203,7 +203,7 @@ TEST_CASE("what may not be added is refused before anything is written, with wha
   CHECK(site.weights_there().empty());
 }
 
-TEST_CASE("there is nothing to add to in a prefix that is new, or has models alone") {
+TEST_CASE("a prefix that is new, or has models alone, takes no addition") {
   const Site site;
   const auto add = [&](const MadeBundle& made) {
     ApplyOptions asked = site.options(made);

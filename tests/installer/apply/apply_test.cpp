@@ -132,7 +132,7 @@ TEST_CASE("applying the bundle of an older generation switches back to it withou
   CHECK(generation_numbers(site.prefix()) == std::vector<unsigned>{1, 2});
 }
 
-TEST_CASE("where there are no hard links, a generation is made of copies") {
+TEST_CASE("without hard links a generation is made of copies") {
   const Site site;
   LinklessDisk disk;
   const Applied applied = site.apply(site.make(three_kinds()), disk);

@@ -81,7 +81,7 @@ TEST_CASE("a write that fails behind our back is told with its path, and nothing
   }
 }
 
-TEST_CASE("what is given up in the middle of a file leaves no thread behind") {
+TEST_CASE("a file given up in its middle leaves no thread behind") {
   const TempDir dir;
   Disk disk;
   {

@@ -103,7 +103,7 @@ TEST_CASE("the first failure of any thread is thrown at the end, and little is b
   }
 }
 
-TEST_CASE("where nothing can be linked files are copied, and their bytes are held to the digest as they are copied") {
+TEST_CASE("files are copied where nothing can be linked, and their bytes are held to the digest as they are copied") {
   const TempDir dir;
   const Layout layout = made_layout(dir / "item");
   CopyingDisk disk;
@@ -118,7 +118,7 @@ TEST_CASE("where nothing can be linked files are copied, and their bytes are hel
   CHECK_REFUSED(build_generation(layout, dir / "refused", disk, 3), Digest, "changed since it was unpacked");
 }
 
-TEST_CASE("one that is given up stops") {
+TEST_CASE("a builder that is given up stops") {
   const TempDir dir;
   const Layout layout = made_layout(dir / "item");
   Disk disk;

@@ -104,7 +104,7 @@ TEST_CASE("an image mounted by FUSE shows what is in it, read only, and goes awa
   CHECK(shown.unmount().exit == static_cast<int>(bundle::ErrorCode::Missing));
 }
 
-TEST_CASE("who is not root mounts an image, and unmounts it") {
+TEST_CASE("a user without root mounts an image, and unmounts it") {
   if (!fuse_is_there(false)) return;
   const PlainTree tree = each_kind_of_file();
   Shown shown(tree);

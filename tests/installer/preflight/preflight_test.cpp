@@ -92,7 +92,7 @@ void check_each(const std::vector<Spoilt>& cases) {
 
 }  // namespace
 
-TEST_CASE("where nothing is wrong every row is good and nothing is refused") {
+TEST_CASE("a good machine has every row good, and nothing is refused") {
   const Facts facts;
   for (const Finding& finding : facts.all()) CHECK_MESSAGE(finding.verdict == Verdict::Ok, finding.check);
   CHECK(warnings_of(facts.all()).empty());
@@ -280,7 +280,7 @@ TEST_CASE("permission, case, space and inodes") {
   }
 }
 
-TEST_CASE("all that is wrong is told in one refusal, with each remedy; its code is that of the first") {
+TEST_CASE("one refusal tells all faults, with each remedy; its code is that of the first") {
   Facts facts;
   facts.manifest.driver_floor = "580";
   facts.machine.target.driver = "535.183.01";

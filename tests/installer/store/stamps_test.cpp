@@ -151,7 +151,7 @@ TEST_CASE("a file of the store that is another one, or a link, is found") {
   }
 }
 
-TEST_CASE("what nobody has touched is not read again; what was copied, or lost its stamps, is read once") {
+TEST_CASE("untouched files are not read again; what was copied, or lost its stamps, is read once") {
   const TwoVersions site;
   TinyBundle third = three_kinds_and_more();
   third.version = 3;
@@ -265,7 +265,7 @@ TEST_CASE("--verify-store hashes every file that is reused, and what is installe
   }
 }
 
-TEST_CASE("where there is fs-verity each file that is unpacked goes under it, whole, and is not hashed again") {
+TEST_CASE("fs-verity takes each file that is unpacked, whole, and it is not hashed again") {
   const Site site;
   ProtectingDisk disk;
   site.apply(site.make(three_kinds(), "first"), disk);

@@ -158,7 +158,7 @@ TEST_CASE("a library that is made to be preloaded is tried so") {
   }
 }
 
-TEST_CASE("one of several libraries for several hosts may miss its own, even where another one of them needs it") {
+TEST_CASE("libraries for other hosts may miss theirs, even where another one of them needs it") {
   if (!host_has_tools()) return;
   const LibraryShop shop;
   shop.library("libavutil.so.998", "int av(void) { return 0; }");

@@ -94,7 +94,7 @@ TEST_CASE("search leaves the rows that hold every word, whatever their case, wit
   CHECK_FALSE(has(page_of(catalogue), "<script"));
 }
 
-TEST_CASE("where nothing is served the page says that, and not that a search found nothing") {
+TEST_CASE("an empty server's page says that nothing is served, and not that a search found nothing") {
   const std::string page = page_of(Catalogue{});
   CHECK(has(page, "No bundle is served yet."));
   CHECK_FALSE(has(page, "these words"));

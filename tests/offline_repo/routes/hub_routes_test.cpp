@@ -146,7 +146,7 @@ TEST_CASE("a file comes with its commit and digest, in ranges, and for ever only
     CHECK(behind(none) == plain);
 }
 
-TEST_CASE("what is not there has the code by which clients tell a missing file from a missing server") {
+TEST_CASE("missing files have the code by which clients tell a missing file from a missing server") {
   const Catalogue catalogue = sample_catalogue();
   const std::pair<std::string, std::string> rows[] = {
       {"/org/tiny/resolve/main/absent.json", "EntryNotFound"},

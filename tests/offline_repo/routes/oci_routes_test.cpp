@@ -113,7 +113,7 @@ TEST_CASE("a blob is given whole, by its head and by ranges") {
     CHECK(bytes_of(registry.ask("/v2/org/app/blobs/sha256:" + hex_of(blob))) == blob);
 }
 
-TEST_CASE("what is not there is refused in the errors that clients know") {
+TEST_CASE("missing images are refused in the errors that clients know") {
   const Registry registry;
   const std::string other = "sha256:" + std::string(64, 'a');
   CHECK(code_of(registry.ask("/v2/org/none/manifests/1.0")) == "NAME_UNKNOWN");

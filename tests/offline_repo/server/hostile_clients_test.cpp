@@ -201,7 +201,7 @@ TEST_CASE("a header that comes a byte at a time has one deadline for all of it")
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
-TEST_CASE("whoever has a /64 of IPv6 counts as one client, and an IPv4 address in IPv6 as itself") {
+TEST_CASE("a /64 of IPv6 counts as one client, and an IPv4 address in IPv6 as itself") {
   const auto client = [](const char* text) { return client_of(boost::asio::ip::make_address(text)); };
   CHECK(client("2001:db8::1") == client("2001:db8::ffff:1"));
   CHECK(client("2001:db8::1") != client("2001:db8:0:1::1"));

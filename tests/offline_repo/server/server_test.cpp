@@ -186,7 +186,7 @@ TEST_CASE("a request that changes things is refused, its body never read as a re
   CHECK(chunked.ended());
 }
 
-TEST_CASE("what is not HTTP, or too much of it, gets one answer and the end of the connection") {
+TEST_CASE("requests other than HTTP, or too much of it, get one answer and the end of the connection") {
   Live live({});
   const std::pair<std::string, int> rows[] = {
       {"GET / HTTP/1.1\r\n\r\n", 400},                                        // no Host

@@ -87,7 +87,7 @@ TEST_CASE("what a compiler said is shown, however long the traceback is behind i
   CHECK(build_remedy("demo", end).find("demo = [\"nvidia-nvvm==13.0.*\"]") != std::string::npos);
 }
 
-TEST_CASE("what to do about a failed build fits the end of its log") {
+TEST_CASE("a failed build's remedy fits the end of its log") {
   const auto says = [](const std::string& log, const std::string& remedy) {
     const std::string given = build_remedy("demo", log);
     CHECK_MESSAGE(given.find(remedy) != given.npos, log, " -> ", given);

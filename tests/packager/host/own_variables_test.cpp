@@ -117,7 +117,7 @@ TEST_CASE("the cache is in the account's own home where HOME is another user's")
   CHECK(Cache::default_root() == fs::path(::getpwuid(::geteuid())->pw_dir) / ".cache/sealift");
 }
 
-TEST_CASE("what is made for a moment is not made in another user's TMPDIR") {
+TEST_CASE("temporary files are not made in another user's TMPDIR") {
   const TempDir dir;
   const VariableSet temporary("TMPDIR", open_to_all(dir / "theirs"));
   CHECK(bundle::ScratchFolder("name").path().parent_path() == "/tmp");

@@ -141,7 +141,7 @@ bool no_sandbox() {
 
 }  // namespace
 
-TEST_CASE("of all that a process inherits, one in the sandbox has what is listed here and nothing else") {
+TEST_CASE("a process in the sandbox inherits what is listed here and nothing else") {
   if (no_sandbox()) return;
   const Outside outside;
   const ProcessResult ran =

@@ -29,7 +29,7 @@ TEST_CASE("a host that begins like an address is not that address") {
   CHECK(parse_url("http://1.2.3.4x")->path == "");
 }
 
-TEST_CASE("what is no absolute URL is none") {
+TEST_CASE("relative and broken URLs are not parsed") {
   for (const char* text : {"", "mirror.invalid", "/srv/simple", "https://a b", "https://h/%2", "://h", "https://[::1"})
     CHECK_FALSE(parse_url(text));
 }

@@ -185,7 +185,7 @@ TEST_CASE("signatures are added to a bundle without touching a volume, and opens
   CHECK(read_file(made.volume(0)) == volume);
 }
 
-TEST_CASE("of several who sign one file at once none loses a signature: each signs, or is told to wait") {
+TEST_CASE("several signers of one file lose no signature: each signs, or is told to wait") {
   Ceremony ceremony;
   const fs::path root = ceremony.root();
   const MadeBundle made = make_bundle(ceremony.dir / "b", {});
@@ -372,7 +372,7 @@ TEST_CASE("roots that are written into a seal are all signed, those before the s
   CHECK(text_of(sign(options, ceremony.quiet).roles) == "release 1 of 2, site 0 of 1");
 }
 
-TEST_CASE("what is to be signed is shown in full before a key is opened") {
+TEST_CASE("a bundle to sign is shown in full before a key is opened") {
   Ceremony ceremony;
   const fs::path root = ceremony.root();
   const MadeBundle made = make_bundle(ceremony.dir / "b", {});

@@ -76,7 +76,7 @@ TEST_CASE("a folder's large files are packed without another pass: their chunks 
     CHECK(KnownChunks(desk.cache).read(file.sha256, file.size, bundle::Payload{}));
 }
 
-TEST_CASE("what cannot be carried is refused by its name") {
+TEST_CASE("files that cannot be carried are refused by their names") {
   HubDesk desk;
   test::write_model(desk.dir / "tiny", tiny_model());
   SUBCASE("a link to a folder") {

@@ -116,7 +116,7 @@ TEST_CASE("each fault of a model is found, and nothing else with it") {
   }
 }
 
-TEST_CASE("what can be told by names is told before anything was fetched") {
+TEST_CASE("faults that names tell are told before anything was fetched") {
   const Desk desk{.only_names = true};
   CHECK(desk.look(sharded_model()).faults.empty());
   CHECK(all(desk.look(without(sharded_model(), "model-00001-of-00002.safetensors")).faults) ==

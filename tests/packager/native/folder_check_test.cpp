@@ -94,7 +94,9 @@ TEST_CASE("a library of torch's name in a folder that torch's RPATH comes to fir
   CHECK(names_it(finding.what, "torch/lib/libc10.so of torch"));
 }
 
-TEST_CASE("so is one in a folder that only sealift-start lists, and one behind it that comes to be loaded first") {
+TEST_CASE(
+    "a library in a folder that only sealift-start lists is looked at, and one behind it that comes to be loaded "
+    "first") {
   Searched environment = with_torch();
   environment.wheel("nvidia/evil/lib/libc10.so", "nvidia_evil");
   CHECK(only_one(environment.folders()).kind == Kind::SameName);
@@ -179,7 +181,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("where all is found before, such a part is a note; of a job's program it is refused all the same") {
+TEST_CASE("an unsafe search path that finds all before it is a note; of a job's program it is refused all the same") {
   Searched environment;
   NativeFile& file = environment.wheel("a/_a.abi3.so", "a");
   file.elf.needed = {"liba.so.1", "libc.so.6"};

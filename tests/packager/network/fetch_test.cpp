@@ -259,7 +259,7 @@ TEST_CASE("fetch leaves a part alone that another process is writing") {
   CHECK(read_file(site.cache.part(download.sha256)) == "begun");
 }
 
-TEST_CASE("of several that fetch one file at once each has the part to itself, and none writes into the cached file") {
+TEST_CASE("several fetches of one file: each has the part to itself, and none writes into the cached file") {
   Site site;
   const std::string bytes = some_bytes(20'000);
   const bundle::Digest digest = bundle::sha256(bundle::as_bytes(bytes));

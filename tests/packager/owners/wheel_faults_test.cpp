@@ -23,7 +23,7 @@ TEST_CASE("a fault of a wheel that says no next step gets two that can be pasted
   CHECK_FALSE(sealift::test::mentions(both, "\"b\""));
 }
 
-TEST_CASE("what is no fault of a wheel's contents is not kept") {
+TEST_CASE("faults of the network, not of a wheel's contents, are not kept") {
   WheelFaults faults(1);
   CHECK_FALSE(faults.keep(0, "a-1-py3-none-any.whl", Error(ErrorCode::Network, {.what = "no answer"})));
   CHECK_FALSE(faults.any());

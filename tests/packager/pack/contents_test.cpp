@@ -99,7 +99,7 @@ TEST_CASE("every kind of a lock is in the list, with its owner, its paths and wh
                                       "https://hub.invalid/org/tiny/resolve/" + commit + "/w.safetensors"});
 }
 
-TEST_CASE("what only the cache or this machine has is asked for before anything is fetched") {
+TEST_CASE("files that only the cache or this machine has are asked for before anything is fetched") {
   const TempDir dir;
   const Cache cache(dir / "cache");
   Lock lock = lock_of_everything();

@@ -146,7 +146,7 @@ TEST_CASE("an installer that was left out stays left out, and one that was excha
   CHECK_FALSE(fs::exists(medium.cut("without", 8192).folder / "sealift-install"));
 }
 
-TEST_CASE("what cannot be vouched for is not signed again, and nothing is left behind") {
+TEST_CASE("a recut bundle that cannot be vouched for is not signed, and nothing is left behind") {
   Medium medium;
   SUBCASE("a bundle of another root, though it names our key") {
     RecutOptions options = medium.options("out", 8192);

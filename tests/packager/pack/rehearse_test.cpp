@@ -116,7 +116,7 @@ TEST_CASE("what a rehearsal runs sees no key, variable or file of its packer's, 
   CHECK(read_file(key) == "secret");
 }
 
-TEST_CASE("where there is no sandbox no rehearsal starts anything: bwrap is missing, fails, or leaves a network") {
+TEST_CASE("without a sandbox no rehearsal starts anything: bwrap is missing, fails, or leaves a network") {
   const TempDir dir;
   const Finished finished("#!/bin/sh\ntouch " + (dir / "was-run").string() + "\nexit 0\n");
   const auto said_with = [&](const std::string& bwrap) {

@@ -31,7 +31,7 @@ TEST_CASE("a known bad version is found, and its neighbours are not") {
   CHECK(found.remedy.find("another version") != std::string::npos);
 }
 
-TEST_CASE("what makes a package work offline silences its finding, once all of it is there") {
+TEST_CASE("a package's offline remedy silences its finding, once all of it is there") {
   CHECK(findings({{"flashinfer-python", "1"}}).size() == 1);
   CHECK(findings({{"flashinfer-python", "1"}, {"flashinfer-cubin", "1"}}).size() == 1);
   CHECK(findings({{"flashinfer-python", "1"}, {"flashinfer-cubin", "1"}, {"flashinfer-jit-cache", "1"}}).empty());
@@ -99,7 +99,7 @@ TEST_CASE("a finding says who needs the package, where that is known") {
   CHECK(said.find("warning: wandb 0.31 logs in") != said.npos);
 }
 
-TEST_CASE("what does not run with another package is found beside it, from its first bad version on") {
+TEST_CASE("packages that do not run together are found, from the first bad version on") {
   CHECK(findings({{"cpm-kernels", "1.0.11"}}).empty());
   CHECK(findings({{"cpm-kernels", "1.0.11"}, {"setuptools", "81.0.0"}}).empty());
   REQUIRE(findings({{"cpm-kernels", "1.0.11"}, {"setuptools", "82.0.0"}}).size() == 1);

@@ -39,7 +39,7 @@ TEST_CASE("a job names packages, perhaps with versions, and a suite or sources")
   CHECK(job("[apt]\npackages = [\"make\"]\nsources = [\"deb file:/x ./\"]\n").sources.size() == 1);
 }
 
-TEST_CASE("what is not a package, suite or source is refused by its key") {
+TEST_CASE("values other than a package, suite or source are refused by their key") {
   for (const char* name : {"-o=x", "g++ make", "Make", "a", "make-", "make=", "make=1;rm", "./x.deb", "*"}) {
     INFO(name);
     CHECK_REFUSED(job("[apt]\nsuite = \"s\"\npackages = [\"" + std::string(name) + "\"]\n"), Usage, "Debian package");

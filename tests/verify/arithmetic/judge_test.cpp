@@ -100,7 +100,7 @@ TEST_CASE("a device that differs from most is named with the first operation tha
   CHECK(check.reason.zh.find("layers.0.mlp") != std::string::npos);
 }
 
-TEST_CASE("of two that differ both are named, and a reference says which is wrong") {
+TEST_CASE("two devices that differ are both named, and a reference says which is wrong") {
   const auto wrong = device(1, wrong_from(7));
   const auto check = judged({device(0, right_digests()), wrong});
   CHECK(check.at_fault.size() == 2);

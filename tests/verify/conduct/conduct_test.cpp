@@ -215,7 +215,7 @@ TEST_CASE("a stopped run goes on after what was recorded; another bundle or worl
   CHECK(runs == 6);
 }
 
-TEST_CASE("what was not run is tried again by the next run") {
+TEST_CASE("a check that was not run is tried again by the next run") {
   const Folder folder;
   int tries = 0;
   const auto kind = kind_of("machine.later", [&](const Site&) -> nlohmann::json {

@@ -104,7 +104,7 @@ TEST_CASE("a golden run is refused by the key that is wrong: nothing of it is be
   refused_ranks(2, "none");
 }
 
-TEST_CASE("on the same kind of device the last bit counts, of losses and of weights; elsewhere what is stated") {
+TEST_CASE("the last bit counts on the same kind of device, of losses and of weights; elsewhere what is stated") {
   auto near = kGoldenLosses;
   near[2] += 1e-16;
   CHECK(judged_golden(ran_golden(kGoldenLosses)).outcome == Outcome::Pass);

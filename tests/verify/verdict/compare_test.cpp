@@ -162,7 +162,7 @@ TEST_CASE("driver, bundle, site and devices that changed are named, and other ho
   CHECK(names == std::vector<std::string>{"/bundle", "/site", "/device of gpu01", "machine.matrix_rate/driver"});
 }
 
-TEST_CASE("what cannot be compared is refused") {
+TEST_CASE("reports that cannot be compared are refused") {
   Verdict other;
   other.checks = {made::check("a.b", Part::Machine, {}, Outcome::Pass, {}, 0)};
   CHECK_THROWS_AS(compare(made::verdict(), other, 0.05), std::invalid_argument);
