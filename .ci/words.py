@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Counts clauses that stand where English has a noun, in comments and English pages (CONTRIBUTING.md, "Plain words").
+# Counts clauses that stand where English has a noun, in comments, in the programs' messages and in English pages
+# (CONTRIBUTING.md, "Plain words").
 # words_allowed.txt has the count of each pattern: one more is refused, and one less wants the lower number written down.
 #   words.py [ROOT]           compares; where they differ, names the files that have the pattern. Exit status 1
 #   words.py [ROOT] --list    every place: FILE:LINE: PATTERN: the words around it
@@ -23,6 +24,7 @@ PATTERNS = {
 }
 PATTERNS = {name: re.compile(pattern, re.I) for name, pattern in PATTERNS.items()}
 COMMENT = {".hpp": r"(?:^|\s)//[/!<]*( .*|)$", ".cpp": r"(?:^|\s)//[/!<]*( .*|)$"}
+STRING = r'"(?:[^"\\\n]|\\.)*"'
 SCRIPT = r"(?:^|\s)#( .*|)$"
 
 
@@ -58,9 +60,19 @@ def paragraphs(text, comment):
         words.append(re.sub(r"`[^`]*`", "`x`", found.strip()))
 
 
+def messages(text):
+    """(line, words) of each string of C++ that has words; strings side by side are one."""
+    for match in re.finditer(rf"(?:{STRING}\s*)+", re.sub(r"//[^\n]*", lambda comment: " " * len(comment[0]), text)):
+        words = "".join(re.findall(STRING, match[0])).replace('""', "").strip('"')
+        if " " in words:
+            yield text.count("\n", 0, match.start()) + 1, words
+
+
 def places():
     for path, comment in pages():
-        for line, words in paragraphs(path.read_text(errors="replace"), comment):
+        text = path.read_text(errors="replace")
+        ours = path.suffix in (".hpp", ".cpp") and path.relative_to(ROOT).parts[0] != "tests"
+        for line, words in [*paragraphs(text, comment), *(messages(text) if ours else ())]:
             for name, pattern in PATTERNS.items():
                 for match in pattern.finditer(words):
                     yield name, path.relative_to(ROOT), line, words[max(0, match.start() - 50):match.end() + 50]

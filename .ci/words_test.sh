@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The check of words must count each pattern, in comments and pages, and refuse one more and one less than was written down.
+# The check of words must count each pattern, in comments, messages and pages, and refuse one more and one less than was written down.
 set -euo pipefail
 check=$(realpath "$(dirname "$0")/words.py")
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/.ci "$tree"/docs "$tree"/bundle
+mkdir -p "$tree"/.ci "$tree"/docs "$tree"/bundle "$tree"/tests
 counts() { python3 "$check" "$tree" --list | wc -l; }
 is() { [ "$(counts)" = "$1" ] || { python3 "$check" "$tree" --list; echo "expected $1: $2"; exit 1; }; }
 says() {  # says MESSAGE
@@ -13,11 +13,12 @@ says() {  # says MESSAGE
   grep -qF -- "$1" <<< "$output" || { echo "wrong message: $output"; exit 1; }
 }
 
-# Not counted: code, strings, `names`, blocks of commands, Chinese pages, and plain English.
+# Not counted: code, strings of tests, `names`, blocks of commands, Chinese pages, and plain English.
 cat > "$tree/bundle/good.cpp" <<'END'
 // Null where there is none; no file of those is older than `those that are none`.
-const char* text = "bytes that are no UTF-8, of those that did so";  // The newest one.
+const char* text = "other bytes than UTF-8";  // The newest one.
 END
+echo 'const char* text = "bytes that are no UTF-8, of those that did so";' > "$tree/tests/good.cpp"
 printf '# Page\n\nThose files are right.\n\n```sh\necho those that did so\n```\n' > "$tree/docs/page.md"
 echo 'those that did so' > "$tree/docs/page_zh.md"
 is 0 "nothing"
@@ -40,6 +41,8 @@ printf '/// A file that\n/// is none.\n' > "$tree/bundle/bad.hpp"
 is 1 "across lines"
 printf 'int a;  // whoever reads it\nint b;  // one that\n// is none\n' > "$tree/bundle/bad.hpp"
 is 2 "behind code, and a comment of its own below"
+printf 'const char* a = "the one "\n  "that was used";  // "whoever"\nint b;  // plain\n' > "$tree/bundle/bad.hpp"
+is 2 "in a message, also across its parts, and behind code"
 printf '#!/bin/sh\n# those who read\nx=1  \043 whoever\n' > "$tree/bundle/bad.sh"
 is 4 "in scripts"
 printf '| a | those that fit |\n' >> "$tree/docs/page.md"

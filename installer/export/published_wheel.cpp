@@ -80,7 +80,7 @@ Carried find_base(const Carried& wheel, const VerifiedBundles& bases) {
                .where = wheel.where(),
                .expected = "a bundle that carries the older wheel, content " + wheel.entry->base.hex(),
                .got = looked,
-               .next = "name it with --base: the bundle that this delta was made on, or the one "
+               .next = "name it with --base: the bundle that this delta was made on, or the bundle "
                        "that brought the wheel before"});
 }
 

@@ -27,8 +27,8 @@ class Review {
         .language = chinese_ ? "zh-Hans" : "en",
         .title = word("Review of the bundle ", "包审阅页：") + manifest.stem(),
         .note = word("All signatures and every chunk of the payload were checked when this page was made, beginning "
-                     "at the root that is named here; digests of entries are those that were signed. Compare the "
-                     "root's fingerprint with the one that its owner told you.",
+                     "at the root that is named here; digests of entries are the signed ones. Compare the "
+                     "root's fingerprint with what its owner told you.",
                      "生成本页时，已从下列根（root）开始核验全部签名和载荷的每一块；各条目的摘要即签名所覆盖的摘要。"
                      "请将根指纹与其所有者另行告知的指纹核对。"),
         .sections = {what(), whose(), how_big(), warnings(), files(), licences(), contents()}};

@@ -49,7 +49,7 @@ std::vector<std::string> index_warnings(const LockedIndexes& indexes) {
     const std::string url = index.substr(index.rfind('=', index.find("://")) + 1);
     if (url.starts_with("http://"))
       warnings.push_back("the index " + url +
-                         " is asked by plain http: whoever is on the way can answer, and what they "
+                         " is asked by plain http: anybody on the way can answer, and their "
                          "answer is locked; use https");
   };
   warn_of_http(indexes.default_index);
@@ -61,8 +61,8 @@ std::vector<std::string> index_warnings(const LockedIndexes& indexes) {
   if (indexes.strategy.starts_with("unsafe-") && !(indexes.others.empty() && indexes.in_files.empty()))
     warnings.push_back("index_strategy \"" + indexes.strategy +
                        "\" takes a package from whichever index offers the "
-                       "better version: whoever can publish a name of yours on one of them is packed in its place "
-                       "(dependency confusion); first-index has not this fault");
+                       "better version: a package that a stranger publishes there under a name of yours is packed "
+                       "(dependency confusion); first-index avoids this");
   return warnings;
 }
 

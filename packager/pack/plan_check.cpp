@@ -67,8 +67,8 @@ void warn_of_contents(const PackPlan& plan, ToldWarnings& told, bundle::Progress
     told.warn("two wheels bring a file that differs and that nobody uses: " + file, progress);
   for (const std::string& wheel : plan.misdescribed)
     told.warn("the RECORD of " + wheel +
-                  " does not describe the files, as published; the bytes are those that the lock pins, and the RECORD "
-                  "that is installed will describe them",
+                  " does not describe the files, as published; the bytes are the locked ones, and the installed "
+                  "RECORD will describe them",
               progress);
 }
 

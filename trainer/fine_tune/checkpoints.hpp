@@ -90,8 +90,8 @@ inline std::string differences(const std::string& now, const std::string& then) 
 inline std::vector<std::filesystem::path> checkpoints_to_resume(const FineTuneOptions& options) {
   const auto& from = options.resume_from_checkpoint;
   const auto own = whole_checkpoints(checkpoint_folder(options));
-  TORCH_CHECK(from != "none" || own.empty(), own.front().string(), " exists and resume_from_checkpoint is none; use ",
-              "auto to go on from it, or another output_dir");
+  TORCH_CHECK(from != "none" || own.empty(), own.front().string(),
+              " exists, and resume_from_checkpoint says none; use ", "auto to go on from it, or another output_dir");
   if (from == "auto" || from == "true") return own;
   if (from == "none" || from == "false") return {};
   if (train::is_whole(from)) return {from};

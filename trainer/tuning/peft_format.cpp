@@ -49,7 +49,7 @@ std::string from_peft(const std::string& stored, const std::vector<std::string>&
   const bool magnitude = rest == kMagnitudeName;
   TORCH_CHECK(
       stored.starts_with(kPrefix) && (rest == "lora_A.weight" || rest == "lora_B.weight" || magnitude), kFile, " has '",
-      stored.substr(0, 200), "', which is no part of a LoRA of a decoder's projections, nor of its ",
+      stored.substr(0, 200), "', no part of a LoRA of a decoder's projections, nor of its ",
       "modules_to_save; PEFT writes base_model.model.PATH.lora_A.weight: save the adapter by its save_pretrained(), ",
       "without other methods' parameters");
   return stored.substr(kPrefix.size(), at - kPrefix.size()) + ".lora." + rest + (magnitude ? ".weight" : "");
