@@ -80,7 +80,7 @@ void require_carried(const bundle::VerifiedBundle& bundle, const bundle::Entry& 
   if (here == own.end() && there == carried.end()) return;
   const auto at = static_cast<std::uint64_t>(here - own.begin()) * payload.chunk_size;
   throw Error(ErrorCode::Digest,
-              {.what = "the image that was made here is not the one that the bundle carries",
+              {.what = "the image made here differs from the carried one",
                .where = name_of(bundle, image),
                .expected = std::to_string(image.size) + " bytes, sha256 " + image.sha256.hex(),
                .got = std::to_string(fs::file_size(file)) + " bytes, which differ from offset " + std::to_string(at),

@@ -66,8 +66,7 @@ void add_image(bundle::Program& program) {
   verb.flag("--verity", arguments->verity, "also write FILE.verity: with it the kernel's dm-verity checks each read");
   verb.flag("--rebuild", arguments->rebuild,
             "of a bundle that carries its image: make it again, and refuse it unless it is the same to the byte");
-  verb.footer([] { return "BUNDLE may also be a prefix: its current generation is written.
-"; });
+  verb.footer([] { return "BUNDLE may also be a prefix: its current generation is written.\n"; });
   verb.action([arguments] { return run(*arguments); });
 }
 

@@ -193,7 +193,8 @@ NewRehearsal not_yet(const std::string& why, bundle::Progress& progress) {
 
 void note(const Rehearsal& done, const std::vector<std::string>& waivers, bundle::Progress& progress) {
   progress.note("rehearsed: " + done.installed + " in " + done.system);
-  if (!waivers.empty()) progress.warn("rehearsed with --waive: the installing site decides again, and names the same checks");
+  if (!waivers.empty())
+    progress.warn("rehearsed with --waive: the installing site decides again, and names the same checks");
 }
 
 // Whether it says nothing of the bundle.
