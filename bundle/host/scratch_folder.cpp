@@ -3,7 +3,6 @@
 // made.
 #include "bundle/host/scratch_folder.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,9 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <memory>
 #include <vector>
 
+#include "bundle/host/empty_folder.hpp"
 #include "bundle/host/named_lock.hpp"
 #include "bundle/host/trusted_path.hpp"
 #include "sealift/bundle/host/interrupt.hpp"
@@ -61,29 +60,13 @@ bool has_time() {
   return std::chrono::steady_clock::now() < end;
 }
 
-// As far as there is time; an interrupt may come in between. A link that somebody puts there meanwhile is not followed.
-void empty_in_time(const Descriptor& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(::dup(folder.get())), ::closedir);
-  if (!listing) return;
-  while (const dirent* const entry = ::readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (!has_time()) return;
-    if (::unlinkat(folder.get(), entry->d_name, 0) == 0) continue;
-    const Descriptor inner(::openat(folder.get(), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!inner) continue;
-    empty_in_time(inner);
-    ::unlinkat(folder.get(), entry->d_name, AT_REMOVEDIR);
-  }
-}
-
 }  // namespace
 
 ScratchFolder::ScratchFolder(std::string_view name) : ScratchFolder(name, temporary_files()) {}
 
 void remove_scratch(const fs::path& folder) {
   if (const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); opened)
-    empty_in_time(opened);
+    empty_folder(opened.get(), has_time);
   std::error_code ignored;
   if (has_time())
     fs::remove_all(folder, ignored);  // what is left of a tree that is too deep, and the folder
@@ -115,8 +98,7 @@ void ScratchFolder::remove_abandoned(const fs::path& parent, std::string_view na
       found.push_back(there->path());
   for (const fs::path& folder : found) {
     Descriptor lock;
-    std::error_code ignored;
-    if (lock_folder(folder, lock) == Locking::Got && is_own(lock)) fs::remove_all(folder, ignored);
+    if (lock_folder(folder, lock) == Locking::Got && is_own(lock)) remove_scratch(folder);
   }
 }
 
