@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names wait in batches, and the last ones that were read are taken first, so that few folders are open at a time. A
-// folder goes when the last batch of it has gone.
+// Names wait in batches, each of which keeps its folder open; the last ones that were read are taken first. A folder
+// goes when the last batch of it has gone.
 #include "bundle/host/empty_folder.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <memory>
@@ -29,20 +30,25 @@ constexpr std::size_t kThreads = 8;       // more than processors, since each of
 constexpr std::size_t kBatch = 64;        // names
 constexpr std::size_t kWorthThreads = 8;  // batches that wait
 constexpr std::size_t kWaiting = 4096;    // batches at most; beyond that who reads names removes them
-constexpr unsigned kDeepest = 64;         // with kThreads below the 1,024 open files that a process may have
+constexpr std::size_t kOpen = 256;        // folders; beyond that who opens one removes what is in it
+constexpr unsigned kDeepest = 32;  // kThreads * 2 * kDeepest + kOpen: below the 1,024 files that a process may open
 
 struct Folder {
-  Folder(std::shared_ptr<const Folder> above, std::string called, Descriptor descriptor)
-      : parent(std::move(above)), name(std::move(called)), opened(std::move(descriptor)) {}
+  Folder(std::shared_ptr<const Folder> above, std::string called, Descriptor descriptor, std::atomic<std::size_t>& open)
+      : parent(std::move(above)), name(std::move(called)), opened(std::move(descriptor)), count(open) {
+    ++count;
+  }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   ~Folder() {
     if (parent) ::unlinkat(parent->opened.get(), name.c_str(), AT_REMOVEDIR);
+    --count;
   }
 
   std::shared_ptr<const Folder> parent;  // none: the caller's own, which stays
   std::string name;
   Descriptor opened;
+  std::atomic<std::size_t>& count;  // of folders that are open
   unsigned depth = parent ? parent->depth + 1 : 0;
 };
 
@@ -55,8 +61,9 @@ class Emptying {
  public:
   explicit Emptying(const std::function<bool()>& go_on) : go_on_(go_on) {}
 
-  void run(const std::shared_ptr<const Folder>& folder) {
-    read(folder);
+  // Empties `folder`.
+  void run(Descriptor folder) {
+    read(std::make_shared<const Folder>(nullptr, std::string(), std::move(folder), open_));
     std::vector<std::jthread> others;
     take_turns(&others);
   }
@@ -91,7 +98,7 @@ class Emptying {
       const int folder = batch.folder->opened.get();
       if (::unlinkat(folder, name.c_str(), 0) == 0 || errno != EISDIR || batch.folder->depth == kDeepest) continue;
       Descriptor inner(::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (inner) read(std::make_shared<const Folder>(batch.folder, name, std::move(inner)));
+      if (inner) read(std::make_shared<const Folder>(batch.folder, name, std::move(inner), open_));
     }
   }
 
@@ -113,7 +120,7 @@ class Emptying {
   void add(Batch batch) {
     {
       const std::lock_guard lock(guard_);
-      if (waiting_.size() < kWaiting) {
+      if (waiting_.size() < kWaiting && open_ <= kOpen) {
         waiting_.push_back(std::move(batch));
         changed_.notify_one();
         return;
@@ -123,6 +130,7 @@ class Emptying {
   }
 
   const std::function<bool()>& go_on_;
+  std::atomic<std::size_t> open_ = 0;
   std::mutex guard_;
   std::condition_variable changed_;
   std::vector<Batch> waiting_;
@@ -134,7 +142,7 @@ class Emptying {
 void empty_folder(int folder, const std::function<bool()>& go_on) {
   // Opened once more: a copy of the descriptor would leave the caller's at the end of the list of names.
   Descriptor own(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  Emptying(go_on).run(std::make_shared<const Folder>(nullptr, std::string(), std::move(own)));
+  if (own) Emptying(go_on).run(std::move(own));
 }
 
 }  // namespace sealift::bundle

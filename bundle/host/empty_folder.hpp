@@ -9,7 +9,8 @@
 namespace sealift::bundle {
 
 // `folder` is an open folder and stays. `go_on` is asked before each name, by any of the threads; false ends it early.
-// Follows no link. Says nothing of failures, and enters no folder below 64 others: the caller looks at what is left.
+// Follows no link. Opens at most 768 files. Says nothing of failures, and enters no folder below 32 others: the caller
+// looks at what is left.
 void empty_folder(int folder, const std::function<bool()>& go_on);
 
 }  // namespace sealift::bundle

@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -49,6 +51,29 @@ struct Asked {
       return true;
     wanted = 0;  // they do not come
     return false;
+  }
+};
+
+// Lets no thread ask for its next name before `wanted` threads have asked as often, 60 times, after the first names.
+struct InStep {
+  std::size_t wanted = 1;
+  int free = 0;
+  int asked = 0;
+  std::mutex guard;
+  std::condition_variable changed;
+  std::map<std::thread::id, int> calls;
+
+  std::unique_lock<std::mutex> turn() {
+    std::unique_lock lock(guard);
+    if (++asked <= free) return lock;
+    const int mine = ++calls[std::this_thread::get_id()];
+    changed.notify_all();
+    const auto all_here = [&] {
+      return calls.size() >= wanted && std::all_of(calls.begin(), calls.end(),
+                                                   [&](const auto& each) { return each.second >= std::min(mine, 60); });
+    };
+    if (wanted > 0 && !changed.wait_for(lock, std::chrono::seconds(10), all_here)) wanted = 0;  // they do not come
+    return lock;
   }
 };
 
@@ -111,6 +136,25 @@ TEST_CASE("a removal ends early where it is told to, and who opened the folder c
   while (::readdir(names) != nullptr) ++found;
   ::closedir(names);
   CHECK(found == 600 + 2);  // and "." and ".."
+}
+
+TEST_CASE("the folders of a wide tree are not all open at once") {
+  const sealift::test::TempDir dir;
+  for (int i = 0; i < 64; ++i)
+    for (int k = 0; k < 64; ++k) fill(dir / "all" / std::to_string(i) / std::to_string(k), 1);
+  const auto open_files = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = open_files();
+  InStep in_step{.wanted = 8, .free = 64};
+  std::ptrdiff_t most = 0;
+  empty(dir / "all", [&] {
+    const auto lock = in_step.turn();
+    if (in_step.asked % 16 == 0) most = std::max(most, open_files());
+    return true;
+  });
+  CHECK(fs::is_empty(dir / "all"));
+  CHECK(in_step.calls.size() == 8);
+  CHECK(most - before > 200);
+  CHECK(most - before <= 256 + 8 * 2 * 3 + 8);  // what waits; three levels a thread, with lists; this test's own
 }
 
 TEST_CASE("a tree that is deeper than the open files allow is left to whom it belongs, and goes as a scratch folder") {
