@@ -67,21 +67,17 @@ Inode InodeReader::read(std::uint64_t reference) {
       break;
     case SQFS_INODE_FILE: {
       const auto body = take<sqfs_inode_file_t>();
-      inode.type = Inode::Type::File;
       inode.size = body.file_size;
       inode.blocks = {
           .begin = body.blocks_start, .fragment = body.fragment_index, .fragment_offset = body.fragment_offset};
-      take_blocks(inode);
-      return inode;
+      return take_blocks(inode), inode;
     }
     case SQFS_INODE_EXT_FILE: {
       const auto body = take<sqfs_inode_file_ext_t>();
-      inode.type = Inode::Type::File;
       inode.size = body.file_size;
       inode.blocks = {
           .begin = body.blocks_start, .fragment = body.fragment_idx, .fragment_offset = body.fragment_offset};
-      take_blocks(inode);
-      return inode;
+      return take_blocks(inode), inode;
     }
     case SQFS_INODE_SLINK:
     case SQFS_INODE_EXT_SLINK:
@@ -104,6 +100,7 @@ Struct InodeReader::take() {
 
 // A size that is claimed costs nothing before its blocks were there to be read.
 void InodeReader::take_blocks(Inode& file) {
+  file.type = Inode::Type::File;
   const bool shares = file.blocks.fragment != kNoFragment && file.blocks.fragment_offset != kNoFragment;
   const std::uint64_t whole = super_.block_size;
   std::uint64_t count = file.size / whole + (file.size % whole != 0 && !shares ? 1 : 0);

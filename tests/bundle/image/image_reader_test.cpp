@@ -227,6 +227,10 @@ TEST_CASE("an image that claims more than it has is refused before memory is tak
   refused(by_hand(4, number(1, 4) + number(0, 4)), ErrorCode::Format, "other than a file, folder or link");
 
   std::string fragments = Medium(each_kind_of_file()).bytes;
+  const auto inodes = static_cast<unsigned char>(fragments[4]);
+  REQUIRE(fragments.substr(5, 3) == std::string(3, '\0'));
+  fragments.replace(16, 4, number(inodes + 1U, 4));  // each has the end of a file
+  refused(fragments, ErrorCode::Format, "more fragments");
   fragments.replace(16, 4, number(838'860'801, 4));  // found by the fuzzer: 13 GB for a table
   refused(fragments, ErrorCode::Format, "more fragments");
   std::string names = fragments;
